@@ -1,0 +1,1 @@
+//! A libnvidia-ml look-alike.

@@ -1,0 +1,1 @@
+//! Prometheus exporter for NVIDIA GPUs.

@@ -1,0 +1,2 @@
+//! Prometheus exporter for NVIDIA GPUs.
+fn main() {}
