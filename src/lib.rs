@@ -1,1 +1,6 @@
-//! Prometheus exporter for NVIDIA GPUs.
+//! `nvml-exporter`: reads NVIDIA GPUs and MIG instances through NVML and serves DCGM-named
+//! metrics to Prometheus. ARCHITECTURE.md says how the parts hang together.
+
+pub mod catalogue;
+pub mod exposition;
+pub mod sampler;

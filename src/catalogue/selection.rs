@@ -1,0 +1,40 @@
+//! The rows that the operator wants: what a counters file selects from the catalogue.
+
+use std::sync::Arc;
+
+use super::field::{Field, Kind};
+
+/// Which generation of DCGM's names is served (`--metric-names`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum MetricNames {
+    /// The names as typed in the counters file; the classic ones in ours.
+    #[default]
+    Legacy,
+    /// Every row that DCGM 4.7 renamed is served under its new name and unit.
+    Dcgm47,
+    /// Both.
+    Both,
+}
+
+/// One family's row, or one of several rows that make up a family (`Field::label` differs).
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// What is read and how it is converted.
+    pub field: &'static Field,
+    /// The name as typed in the counters file: this is the metric's name.
+    pub name: Arc<str>,
+    /// The type as typed in the counters file.
+    pub kind: Kind,
+    /// The help text as typed in the counters file.
+    pub help: Arc<str>,
+}
+
+/// The rows selected, in the order in which families are served.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Rows that are families, sorted by name, then by fixed label. Samples refer to them by
+    /// position.
+    pub rows: Vec<Row>,
+    /// Rows of type `label`, sorted by name.
+    pub labels: Vec<Row>,
+}

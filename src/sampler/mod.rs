@@ -1,0 +1,3 @@
+//! Threads, cadence and deadlines; what they publish is a [`snapshot::Snapshot`].
+
+pub mod snapshot;

@@ -1,0 +1,148 @@
+//! All readings of one pass as plain, immutable data: what exposition renders.
+//!
+//! A snapshot holds no NVML type and no handle. Right of it nothing reads a device.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use crate::catalogue::{Selection, Value};
+
+/// The state of the node at one moment: one entry for each GPU ever seen by this process.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// When it was put together.
+    pub taken: SystemTime,
+    /// The rows that its samples refer to by position.
+    pub selection: Arc<Selection>,
+    /// Whether NVML is loaded and initialised.
+    pub library: Library,
+    /// Sorted by index. A GPU once seen stays listed for the life of the process.
+    pub gpus: Vec<Gpu>,
+}
+
+/// NVML itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Library {
+    /// Not tried yet.
+    Starting,
+    /// Loaded and initialised.
+    Up(Arc<LibraryFacts>),
+    /// Not there; the text says what failed, with the paths tried and a hint.
+    Down {
+        /// A short constant for a label: `library_not_found`, `driver_not_loaded`, …
+        reason: &'static str,
+        /// One line for people.
+        detail: String,
+    },
+}
+
+/// What the node's driver says of itself (`nvmlSystemGet…`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LibraryFacts {
+    /// The file that was loaded.
+    pub path: String,
+    /// `nvmlSystemGetDriverVersion`, empty when unknown.
+    pub driver_version: String,
+    /// `nvmlSystemGetNVMLVersion`, empty when unknown.
+    pub nvml_version: String,
+    /// `nvmlSystemGetCudaDriverVersion_v2` as `12.4`, empty when unknown.
+    pub cuda_version: String,
+    /// The scenario's name when the library is the simulator.
+    pub simulated: Option<String>,
+}
+
+/// One GPU: who it is, whether it answers, and its newest reading if that is fresh.
+#[derive(Debug, Clone)]
+pub struct Gpu {
+    /// Who it is.
+    pub identity: Arc<GpuIdentity>,
+    /// Whether it answers, and if not, why.
+    pub status: Status,
+    /// Its readings of the newest pass; `None` unless `status` is `Up`.
+    pub reading: Option<Arc<GpuReading>>,
+}
+
+/// Whether a GPU answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// The last pass was complete in time.
+    Up,
+    /// No pass is complete yet.
+    Starting,
+    /// No reading; the constant is a label: `timeout`, `lost`, `reset_required`, `detached`,
+    /// `no_permission`, `error`, `library`.
+    Down(&'static str),
+}
+
+/// The facts that make a GPU's labels. They do not change while the driver stays loaded.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GpuIdentity {
+    /// The NVML index when it was first seen; kept for the life of the process. Label `gpu`.
+    pub index: u32,
+    /// `GPU-…`; empty if the device could not even say that.
+    pub uuid: String,
+    /// `00000000:1B:00.0`, as DCGM writes it; empty if unknown.
+    pub pci_bus_id: String,
+    /// `nvmlDeviceGetName`.
+    pub model: String,
+    /// The number of `/dev/nvidiaN`, if NVML says it.
+    pub minor: Option<u32>,
+    /// Names and values of `nvml_device_info` beside the identity labels: serial, brand,
+    /// architecture, VBIOS, …; sorted by name, values never empty.
+    pub info: Vec<(&'static str, String)>,
+}
+
+/// What one pass read from one GPU.
+#[derive(Debug, Clone)]
+pub struct GpuReading {
+    /// When the pass over this GPU was complete.
+    pub read_at: SystemTime,
+    /// How long it took.
+    pub took: Duration,
+    /// Whether the GPU itself is a row: always without MIG instances; with them only if the
+    /// device selector asks for whole GPUs.
+    pub whole: bool,
+    /// The board's samples, sorted by row, then link. On a GPU with instances these are repeated
+    /// on every instance's row, but for rows of our own, which appear once.
+    pub board: Vec<Sample>,
+    /// Values of the selection's label rows, by position in `Selection::labels`.
+    pub labels: Vec<(u16, Arc<str>)>,
+    /// Text fields that the selection types as gauge or counter (info series), by row.
+    pub texts: Vec<(u16, Arc<str>)>,
+    /// The MIG instances that are rows, sorted by GPU instance id.
+    pub instances: Vec<InstanceReading>,
+    /// Rows that this GPU does not give, with the reason as a constant: `not_supported`,
+    /// `no_permission`, `function_not_found`, …
+    pub unsupported: Vec<(u16, &'static str)>,
+}
+
+/// One MIG GPU instance.
+#[derive(Debug, Clone)]
+pub struct InstanceReading {
+    /// Who it is.
+    pub identity: Arc<InstanceIdentity>,
+    /// The instance's own samples, sorted by row.
+    pub samples: Vec<Sample>,
+}
+
+/// The facts that make a MIG instance's labels.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct InstanceIdentity {
+    /// `nvmlDeviceGetGpuInstanceId`. Label `GPU_I_ID`.
+    pub gpu_instance: u32,
+    /// `1g.10gb`, `1g.10gb+me`, … Label `GPU_I_PROFILE`.
+    pub profile: String,
+    /// The MIG UUIDs of its compute instances, by compute instance id.
+    pub uuids: Vec<(u32, String)>,
+}
+
+/// One value of one row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// Position in `Selection::rows`.
+    pub row: u16,
+    /// NVML's link number, for rows of `Entity::Link`.
+    pub link: Option<u8>,
+    /// The value in the unit served.
+    pub value: Value,
+}
