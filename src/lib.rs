@@ -4,4 +4,5 @@
 pub mod catalogue;
 pub mod exposition;
 pub mod sampler;
+pub mod telemetry;
 pub mod xid;

@@ -1,0 +1,196 @@
+//! The exporter's own metrics: a prometheus-client registry that is written at the end of every
+//! page. What is about devices is rendered from the snapshot instead (`exposition::health`).
+
+mod process;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, SystemTime};
+
+use prometheus_client::encoding::{EncodeLabelSet, prometheus_text, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+
+/// Handles to record into, for the sampler, the server and the configuration; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Telemetry {
+    registry: Arc<Registry>,
+    pass: Histogram,
+    errors: Family<CallLabels, Counter>,
+    scrapes: Family<ScrapeLabels, Counter>,
+    rejected: Family<ReasonLabels, Counter>,
+    reloads: Family<ResultLabels, Counter>,
+    reload_ok: Gauge,
+    reload_time: Gauge<f64, AtomicU64>,
+}
+
+/// The program as built.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Build {
+    /// The crate's version.
+    pub version: &'static str,
+    /// The commit, or empty.
+    pub revision: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CallLabels {
+    call: &'static str,
+    code: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ScrapeLabels {
+    format: &'static str,
+    encoding: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReasonLabels {
+    reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResultLabels {
+    result: &'static str,
+}
+
+/// The format in which a scrape was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Text 0.0.4.
+    Text,
+    /// `OpenMetrics` 1.0.
+    OpenMetrics,
+}
+
+impl Format {
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::OpenMetrics => "openmetrics",
+        }
+    }
+}
+
+/// The compression in which a scrape was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// None.
+    Identity,
+    /// gzip.
+    Gzip,
+    /// zstd.
+    Zstd,
+}
+
+impl Encoding {
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Identity => "identity",
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+        }
+    }
+}
+
+/// Upper bounds of pass durations in seconds. A pass over an idle GPU takes some milliseconds
+/// (about a hundred calls of tens of microseconds); a busy or power-gated one some hundred;
+/// from a second on something is wrong, and the deadlines lie there.
+const PASS_BUCKETS: [f64; 12] =
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+
+impl Telemetry {
+    /// A registry of its own: two in one process share nothing.
+    #[must_use]
+    pub fn new(build: Build) -> Self {
+        let mut registry = Registry::default();
+        // Help texts have no full stop: the registry adds one.
+        let own = registry.sub_registry_with_prefix("nvml_exporter");
+        own.register("build", "The program as built", Info::new(build));
+        let pass = Histogram::new(PASS_BUCKETS);
+        own.register("pass_duration_seconds", "Time a pass over one GPU took", pass.clone());
+        let errors = Family::<CallLabels, Counter>::default();
+        own.register("nvml_errors", "NVML calls that failed", errors.clone());
+        let scrapes = Family::<ScrapeLabels, Counter>::default();
+        own.register("scrapes", "Scrapes answered with a page", scrapes.clone());
+        let rejected = Family::<ReasonLabels, Counter>::default();
+        own.register("scrapes_rejected", "Scrapes answered without a page", rejected.clone());
+        let reloads = Family::<ResultLabels, Counter>::default();
+        own.register("config_reloads", "Reloads of the configuration", reloads.clone());
+        let reload_ok = Gauge::default();
+        own.register(
+            "config_last_reload_successful",
+            "Whether the newest configuration is in use",
+            reload_ok.clone(),
+        );
+        let reload_time = Gauge::default();
+        own.register(
+            "config_last_reload_success_timestamp_seconds",
+            "When the configuration in use was loaded, in Unix time",
+            reload_time.clone(),
+        );
+        registry.register_collector(Box::new(process::Process::new()));
+        // The process runs, so what it was started with was good.
+        reload_ok.set(1);
+        reload_time.set(unix_now());
+        let registry = Arc::new(registry);
+        Self { registry, pass, errors, scrapes, rejected, reloads, reload_ok, reload_time }
+    }
+
+    /// A pass over one GPU was complete after this time.
+    pub fn record_pass(&self, took: Duration) {
+        self.pass.observe(took.as_secs_f64());
+    }
+
+    /// An NVML call failed. Both are constants: the function's name, and the return code's.
+    pub fn record_error(&self, call: &'static str, code: &'static str) {
+        self.errors.get_or_create(&CallLabels { call, code }).inc();
+    }
+
+    /// A scrape was answered with a page.
+    pub fn record_scrape(&self, format: Format, encoding: Encoding) {
+        let labels = ScrapeLabels { format: format.label(), encoding: encoding.label() };
+        self.scrapes.get_or_create(&labels).inc();
+    }
+
+    /// A scrape was answered without a page, for a reason that is a constant.
+    pub fn record_rejected(&self, reason: &'static str) {
+        self.rejected.get_or_create(&ReasonLabels { reason }).inc();
+    }
+
+    /// A new configuration was read, and put to use or refused.
+    pub fn record_reload(&self, good: bool) {
+        let result = if good { "success" } else { "failure" };
+        self.reloads.get_or_create(&ResultLabels { result }).inc();
+        self.reload_ok.set(i64::from(good));
+        if good {
+            self.reload_time.set(unix_now());
+        }
+    }
+
+    /// Appends all metrics in text 0.0.4.
+    pub fn encode_text(&self, out: &mut String) {
+        let start = out.len();
+        if prometheus_text::encode(out, &self.registry).is_err() {
+            out.truncate(start);
+        }
+    }
+
+    /// Appends all metrics in `OpenMetrics` 1.0, and the end of the page.
+    pub fn encode_openmetrics(&self, out: &mut String) {
+        let start = out.len();
+        if text::encode_registry(out, &self.registry).is_err() {
+            out.truncate(start);
+        }
+        out.push_str("# EOF\n");
+    }
+}
+
+fn unix_now() -> f64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}

@@ -1,0 +1,5 @@
+//! The exporter about itself.
+
+pub mod metrics;
+
+pub use metrics::Telemetry;
