@@ -1,3 +1,20 @@
 //! Snapshot to bytes. The only module that knows the text formats.
+//!
+//! A page is made of four parts in this order, each family once: the rows of the selection, the
+//! families that say what is there (`inventory`), how fresh and complete the readings are
+//! (`health`), and the process's own metrics (`telemetry`).
 
+mod device;
+mod families;
+mod health;
+mod inventory;
+mod labels;
 pub mod page;
+mod render;
+mod roster;
+pub mod scheme;
+mod text;
+
+pub use page::{Body, Page, Wanted};
+pub use render::Renderer;
+pub use scheme::{HostLabel, LabelScheme, Settings};

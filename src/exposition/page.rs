@@ -1,5 +1,6 @@
 //! The ready page: what every scrape gets until the next snapshot.
 
+use std::io::Write as _;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
@@ -13,6 +14,13 @@ pub struct Page {
     pub openmetrics: Option<Body>,
 }
 
+impl Page {
+    /// The `Content-Type` of [`Page::text`].
+    pub const TEXT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+    /// The `Content-Type` of [`Page::openmetrics`].
+    pub const OPENMETRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+}
+
 /// One format's bytes, with each compression made once, when first asked for.
 #[derive(Debug, Default)]
 pub struct Body {
@@ -22,4 +30,59 @@ pub struct Body {
     pub gzip: OnceLock<Bytes>,
     /// RFC 8878.
     pub zstd: OnceLock<Bytes>,
+}
+
+/// Compressions to make ahead of the first scrape that asks for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wanted {
+    /// [`Body::gzip`].
+    pub gzip: bool,
+    /// [`Body::zstd`].
+    pub zstd: bool,
+}
+
+impl Body {
+    /// A body that is not compressed yet.
+    #[must_use]
+    pub fn new(identity: Bytes) -> Self {
+        Self { identity, ..Self::default() }
+    }
+
+    /// The body in gzip.
+    #[must_use]
+    pub fn gzip(&self) -> Bytes {
+        self.gzip.get_or_init(|| gzip(&self.identity)).clone()
+    }
+
+    /// The body in zstd.
+    #[must_use]
+    pub fn zstd(&self) -> Bytes {
+        self.zstd.get_or_init(|| zstd(&self.identity)).clone()
+    }
+
+    /// Makes the wanted compressions now, so that no scrape waits for them.
+    pub fn precompress(&self, wanted: Wanted) {
+        if wanted.gzip {
+            let _ = self.gzip();
+        }
+        if wanted.zstd {
+            let _ = self.zstd();
+        }
+    }
+}
+
+const GZIP_LEVEL: u32 = 2;
+const ZSTD_LEVEL: i32 = 3;
+
+#[expect(clippy::expect_used, reason = "a Vec takes every write")]
+fn gzip(text: &[u8]) -> Bytes {
+    let sink = Vec::with_capacity(text.len() / 16);
+    let mut encoder = flate2::write::GzEncoder::new(sink, flate2::Compression::new(GZIP_LEVEL));
+    encoder.write_all(text).expect("a Vec takes every write");
+    encoder.finish().expect("a Vec takes every write").into()
+}
+
+#[expect(clippy::expect_used, reason = "the only errors of a one-shot compression are bad levels")]
+fn zstd(text: &[u8]) -> Bytes {
+    zstd::bulk::compress(text, ZSTD_LEVEL).expect("the level is valid").into()
 }

@@ -1,0 +1,200 @@
+//! Label blocks: the labels of one device, rendered once and reused for every family.
+
+use std::fmt::Write as _;
+
+use super::scheme::LabelScheme;
+use super::text::push_label;
+use crate::sampler::snapshot::{GpuIdentity, InstanceIdentity};
+
+/// The three groups of labels, in the order in which dcgm-exporter prints them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Zone {
+    /// Who the device is; in a fixed order.
+    Identity,
+    /// Labels from the counters file and fixed labels of a row; sorted by name.
+    Extra,
+    /// What holds for the device now, such as the pods that hold it; sorted by name.
+    Attribute,
+}
+
+/// One rendered label set, `{gpu="0",…} ` with the blank before the value, that further labels
+/// can be put into.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Block<'a> {
+    text: String,
+    marks: Vec<Mark<'a>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Mark<'a> {
+    zone: Zone,
+    name: &'a str,
+    /// Where the label begins, its comma included.
+    start: usize,
+}
+
+/// A label to put into a block for one sample.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Insert<'a> {
+    pub(super) zone: Zone,
+    pub(super) name: &'a str,
+    pub(super) value: &'a str,
+}
+
+impl<'a> Block<'a> {
+    /// A set of labels in the order given.
+    pub(super) fn of<'v>(labels: impl IntoIterator<Item = (&'a str, &'v str)>) -> Self {
+        let mut block = Self::default();
+        for (name, value) in labels {
+            block.add(Zone::Identity, name, value);
+        }
+        block.sealed()
+    }
+
+    /// The labels of a whole GPU. Unknown ones are printed empty, as dcgm-exporter does.
+    pub(super) fn gpu(gpu: &GpuIdentity, scheme: &'a LabelScheme, further: &Further<'a>) -> Self {
+        let mut block = Self::default();
+        block.add_board(gpu, scheme);
+        block.finish(scheme.host_labels(), further)
+    }
+
+    /// The labels of a MIG instance; UUID and the rest are the board's.
+    pub(super) fn instance(
+        gpu: &GpuIdentity,
+        instance: &InstanceIdentity,
+        scheme: &'a LabelScheme,
+        further: &Further<'a>,
+    ) -> Self {
+        let mut block = Self::default();
+        block.add_board(gpu, scheme);
+        block.add(Zone::Identity, "GPU_I_PROFILE", &instance.profile);
+        let mut id = itoa::Buffer::new();
+        block.add(Zone::Identity, "GPU_I_ID", id.format(instance.gpu_instance));
+        block.finish(scheme.host_labels(), further)
+    }
+
+    /// The labels of one `NVLink`. Unknown ones are left out, as dcgm-exporter does.
+    pub(super) fn link(
+        gpu: &GpuIdentity,
+        link: u8,
+        scheme: &'a LabelScheme,
+        further: &Further<'a>,
+    ) -> Self {
+        let mut block = Self::default();
+        let mut number = itoa::Buffer::new();
+        // DCGM counts links from 1.
+        block.add(Zone::Identity, "nvlink", number.format(u16::from(link) + 1));
+        block.add(Zone::Identity, "gpu", number.format(gpu.index));
+        let device = device_name(gpu);
+        for (name, value) in [
+            ("gpu_uuid", gpu.uuid.as_str()),
+            ("pci_bus_id", &gpu.pci_bus_id),
+            ("device", &device),
+            ("model_name", &gpu.model),
+        ] {
+            if !value.is_empty() {
+                block.add(Zone::Identity, name, value);
+            }
+        }
+        block.finish(scheme.link_host_labels(), further)
+    }
+
+    /// The block as it is.
+    pub(super) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Appends the block with further labels, which are given sorted by zone, then name. A label
+    /// that the block already has stays as it is: a set must not hold a name twice.
+    pub(super) fn push_with(&self, out: &mut String, inserts: &[Insert<'_>]) {
+        let mut from = 0;
+        for insert in inserts {
+            if self.marks.iter().any(|mark| mark.name == insert.name) {
+                continue;
+            }
+            let at = self.place(insert);
+            out.push_str(&self.text[from..at]);
+            out.push(',');
+            push_label(out, insert.name, insert.value);
+            from = at;
+        }
+        out.push_str(&self.text[from..]);
+    }
+
+    fn place(&self, insert: &Insert<'_>) -> usize {
+        self.marks
+            .iter()
+            .find(|mark| (mark.zone, mark.name) > (insert.zone, insert.name))
+            .map_or(self.text.len() - END.len(), |mark| mark.start)
+    }
+
+    fn add_board(&mut self, gpu: &GpuIdentity, scheme: &LabelScheme) {
+        let mut index = itoa::Buffer::new();
+        self.add(Zone::Identity, "gpu", index.format(gpu.index));
+        self.add(Zone::Identity, scheme.uuid_name(), &gpu.uuid);
+        self.add(Zone::Identity, "pci_bus_id", &gpu.pci_bus_id);
+        self.add(Zone::Identity, "device", &device_name(gpu));
+        if scheme.replace_blanks {
+            self.add(Zone::Identity, "modelName", &without_blanks(&gpu.model));
+        } else {
+            self.add(Zone::Identity, "modelName", &gpu.model);
+        }
+    }
+
+    fn add(&mut self, zone: Zone, name: &'a str, value: &str) {
+        self.marks.push(Mark { zone, name, start: self.text.len() });
+        self.text.push(if self.text.is_empty() { '{' } else { ',' });
+        push_label(&mut self.text, name, value);
+    }
+
+    fn finish<'v>(
+        mut self,
+        host: impl Iterator<Item = (&'static str, &'v str)>,
+        further: &Further<'a>,
+    ) -> Self {
+        for (name, value) in host {
+            self.add(Zone::Identity, name, value);
+        }
+        for (zone, labels) in
+            [(Zone::Extra, &further.extras), (Zone::Attribute, &further.attributes)]
+        {
+            for (name, value) in labels {
+                if !self.marks.iter().any(|mark| mark.name == *name) {
+                    self.add(zone, name, value);
+                }
+            }
+        }
+        self.sealed()
+    }
+
+    fn sealed(mut self) -> Self {
+        self.text.push_str(if self.text.is_empty() { " " } else { END });
+        self
+    }
+}
+
+const END: &str = "} ";
+
+/// What follows a device's identity labels.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Further<'a> {
+    /// Labels from the counters file, sorted by name.
+    pub(super) extras: Vec<(&'a str, &'a str)>,
+    /// Labels from outside the driver (pods), sorted by name. A device that several pods share
+    /// has one block for each set.
+    pub(super) attributes: Vec<(&'a str, &'a str)>,
+}
+
+/// dcgm-exporter's `device`: from the index, not from the number of the device file.
+fn device_name(gpu: &GpuIdentity) -> String {
+    format!("nvidia{}", gpu.index)
+}
+
+fn without_blanks(model: &str) -> String {
+    let mut joined = String::with_capacity(model.len());
+    for word in model.split_whitespace() {
+        let separator = if joined.is_empty() { "" } else { "-" };
+        let _ = write!(joined, "{separator}{word}");
+    }
+    joined
+}

@@ -1,0 +1,4 @@
+//! Snapshots in, pages out.
+
+mod golden;
+mod support;
