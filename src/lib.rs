@@ -3,4 +3,5 @@
 
 pub mod catalogue;
 pub mod exposition;
+pub mod http;
 pub mod sampler;
