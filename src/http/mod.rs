@@ -8,6 +8,7 @@ pub mod pages;
 pub mod serve;
 pub mod status;
 
+mod compress;
 mod landing;
 mod routes;
 
