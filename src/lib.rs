@@ -3,6 +3,7 @@
 
 pub mod catalogue;
 pub mod exposition;
+pub mod http;
 pub mod sampler;
 pub mod telemetry;
 pub mod xid;

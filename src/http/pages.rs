@@ -1,0 +1,69 @@
+//! Where the renderer leaves the newest page and every scrape takes it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+
+use super::negotiate::{Encoding, Format};
+use crate::exposition::page::Page;
+
+/// How long an encoding counts as wanted after a client last asked for it: a few scrapes at the
+/// longest sensible interval.
+const WANTED_FOR: Duration = Duration::from_secs(300);
+
+const FORMATS: usize = 2;
+const ENCODINGS: usize = 3;
+
+/// A handle to the newest page; clones share it. Readers and the writer never wait for each other.
+#[derive(Debug, Clone)]
+pub struct PageStore(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    page: ArcSwap<Page>,
+    epoch: Instant,
+    /// When each kind of body was last asked for, in milliseconds since `epoch`, plus one;
+    /// 0 is never.
+    asked: [[AtomicU64; ENCODINGS]; FORMATS],
+}
+
+impl Default for PageStore {
+    fn default() -> Self {
+        Self(Arc::new(Inner {
+            page: ArcSwap::from_pointee(Page::default()),
+            epoch: Instant::now(),
+            asked: Default::default(),
+        }))
+    }
+}
+
+impl PageStore {
+    /// Puts `page` in the place of the one before. Scrapes under way keep theirs.
+    pub fn publish(&self, page: Page) {
+        self.0.page.store(Arc::new(page));
+    }
+
+    /// The newest page.
+    #[must_use]
+    pub fn current(&self) -> Arc<Page> {
+        self.0.page.load_full()
+    }
+
+    /// Notes that a client asked for this kind of body.
+    pub fn want(&self, format: Format, encoding: Encoding) {
+        let now = u64::try_from(self.0.epoch.elapsed().as_millis()).unwrap_or(u64::MAX - 1);
+        self.0.asked[format as usize][encoding as usize].store(now + 1, Ordering::Relaxed);
+    }
+
+    /// Whether a client asked for this kind of body lately: a renderer that makes wanted
+    /// compressions before it publishes spares the next scrape the wait.
+    #[must_use]
+    pub fn wanted(&self, format: Format, encoding: Encoding) -> bool {
+        match self.0.asked[format as usize][encoding as usize].load(Ordering::Relaxed) {
+            0 => false,
+            asked => self.0.epoch.elapsed() <= Duration::from_millis(asked - 1) + WANTED_FOR,
+        }
+    }
+}
