@@ -2,8 +2,10 @@
 //! metrics to Prometheus. ARCHITECTURE.md says how the parts hang together.
 
 pub mod catalogue;
+pub mod config;
 pub mod exposition;
 pub mod http;
+pub mod nvml;
 pub mod sampler;
 pub mod telemetry;
 pub mod xid;

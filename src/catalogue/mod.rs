@@ -6,6 +6,7 @@
 pub mod call;
 pub mod field;
 pub mod pick;
+pub mod plan;
 mod rows_clocks;
 pub mod selection;
 

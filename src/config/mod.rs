@@ -1,0 +1,4 @@
+//! stub
+#![allow(missing_docs)]
+pub mod selector;
+pub use selector::DeviceSelector;

@@ -1,0 +1,404 @@
+//! One pass over one GPU: every call that the plan asks for, each made once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use super::calls;
+use super::code::{Code, Meaning};
+use super::facts::{self, FactValue};
+use super::field_values::{Batch, Stamped, Support};
+use super::library::Session;
+use super::mig::{self, Instance, Profiles};
+use super::rates::Rates;
+use super::raw::Handle;
+use crate::catalogue::plan::{Plan, PlannedCall};
+use crate::catalogue::{Call, Number, Numbers, Read, Selection, Value};
+use crate::config::selector::{DeviceSelector, GpuId, InstanceId};
+use crate::sampler::snapshot::{GpuIdentity, GpuReading, InstanceReading, Sample};
+use crate::sampler::xids::Xids;
+
+/// What every GPU is asked for; replaced as a whole when the configuration changes.
+#[derive(Debug)]
+pub struct Request {
+    /// The rows that samples refer to.
+    pub selection: Arc<Selection>,
+    /// The calls that these rows need.
+    pub plan: Plan,
+    /// Which GPUs and instances are rows.
+    pub devices: DeviceSelector,
+    /// DCGM's zeros where a board has no sensor (`--dcgm-quirks`).
+    pub quirks: bool,
+}
+
+/// What one pass came to.
+#[derive(Debug)]
+pub struct Pass {
+    /// The readings, or the code that ended the pass.
+    pub outcome: Result<GpuReading, Code>,
+    /// Calls that failed otherwise than by being unsupported: function and code.
+    pub errors: Vec<(&'static str, Code)>,
+}
+
+/// Reads one GPU. Holds what is remembered between passes; a new session, handle or request
+/// makes it forget.
+#[derive(Debug, Default)]
+pub struct Reader {
+    bound: Option<Bound>,
+}
+
+/// What a reader remembers of one GPU under one session and one request.
+#[derive(Debug)]
+struct Bound {
+    session: usize,
+    handle: Handle,
+    request: Arc<Request>,
+    batch: Batch,
+    rates: Rates,
+    mig: Support,
+    profiles: Profiles,
+    board: Vec<Support>,
+    whole: Vec<Support>,
+    /// By MIG UUID: a handle can come back with another instance behind it.
+    instances: HashMap<String, Vec<Support>>,
+    facts: Vec<Result<FactValue, Code>>,
+}
+
+/// A pass under way.
+struct Work<'a> {
+    session: &'a Session,
+    request: &'a Request,
+    errors: Vec<(&'static str, Code)>,
+    unsupported: Vec<(u16, &'static str)>,
+    labels: Vec<(u16, Arc<str>)>,
+}
+
+impl Reader {
+    /// Makes one pass. Blocks for as long as the driver does.
+    pub fn pass(
+        &mut self,
+        session: &Arc<Session>,
+        handle: Handle,
+        identity: &GpuIdentity,
+        request: &Arc<Request>,
+        xids: &Xids,
+    ) -> Pass {
+        let begun = Instant::now();
+        let mut work = Work {
+            session,
+            request,
+            errors: Vec::new(),
+            unsupported: Vec::new(),
+            labels: Vec::new(),
+        };
+        let outcome = self.bind(session, handle, request).read(&mut work, identity, xids).map(
+            |(whole, board, texts, instances)| GpuReading {
+                read_at: SystemTime::now(),
+                took: begun.elapsed(),
+                whole,
+                board,
+                labels: std::mem::take(&mut work.labels),
+                texts,
+                instances,
+                unsupported: std::mem::take(&mut work.unsupported),
+            },
+        );
+        Pass { outcome, errors: work.errors }
+    }
+
+    fn bind(
+        &mut self,
+        session: &Arc<Session>,
+        handle: Handle,
+        request: &Arc<Request>,
+    ) -> &mut Bound {
+        let id = Arc::as_ptr(session).addr();
+        let same = |bound: &Bound| {
+            bound.session == id && bound.handle == handle && Arc::ptr_eq(&bound.request, request)
+        };
+        let bound = self.bound.take().filter(same);
+        self.bound.insert(bound.unwrap_or_else(|| Bound::new(session, id, handle, request)))
+    }
+}
+
+/// The parts of a reading: whether the GPU is a row, board samples, texts, instances.
+type Parts = (bool, Vec<Sample>, Vec<(u16, Arc<str>)>, Vec<InstanceReading>);
+
+impl Bound {
+    fn new(session: &Session, id: usize, handle: Handle, request: &Arc<Request>) -> Self {
+        let plan = &request.plan;
+        let mut reads: Vec<_> = plan.field_values.iter().map(|planned| planned.read).collect();
+        for read in Rates::counters(plan) {
+            if !reads.contains(&read) {
+                reads.push(read);
+            }
+        }
+        Self {
+            session: id,
+            handle,
+            batch: Batch::new(session, handle, &reads),
+            rates: Rates::default(),
+            mig: Support::default(),
+            profiles: Profiles::default(),
+            board: vec![Support::default(); plan.board.len()],
+            whole: vec![Support::default(); plan.instance.len()],
+            instances: HashMap::new(),
+            facts: plan
+                .facts
+                .iter()
+                .map(|planned| facts::read(session, handle, planned.fact))
+                .collect(),
+            request: Arc::clone(request),
+        }
+    }
+
+    fn read(
+        &mut self,
+        work: &mut Work<'_>,
+        identity: &GpuIdentity,
+        xids: &Xids,
+    ) -> Result<Parts, Code> {
+        let plan = &work.request.plan;
+        let mut board = Vec::with_capacity(work.request.selection.rows.len());
+        for (planned, support) in plan.board.iter().zip(&mut self.board) {
+            work.call(self.handle, planned, support, &mut board)?;
+        }
+        self.read_batch(work, &mut board)?;
+        let texts = self.facts(work, &mut board);
+        let found = self.find_instances(work)?;
+        let devices = &work.request.devices;
+        let gpu =
+            GpuId { index: identity.index, uuid: &identity.uuid, pci_bus_id: &identity.pci_bus_id };
+        let whole = devices.selects_gpu(&gpu, !found.is_empty());
+        if whole {
+            for (planned, support) in plan.instance.iter().zip(&mut self.whole) {
+                work.call(self.handle, planned, support, &mut board)?;
+            }
+            work.last_xid(xids, &identity.uuid, None, &mut board);
+        }
+        let mut instances = Vec::new();
+        for instance in found {
+            let uuids = &instance.identity.uuids;
+            let id = InstanceId {
+                gpu,
+                gpu_instance: instance.identity.gpu_instance,
+                uuid: uuids.first().map_or("", |(_, uuid)| uuid),
+            };
+            if devices.selects_instance(&id) {
+                instances.push(self.read_instance(work, identity, xids, instance)?);
+            }
+        }
+        self.instances.retain(|uuid, _| {
+            instances.iter().any(|reading| {
+                reading.identity.uuids.first().is_some_and(|(_, first)| first == uuid)
+            })
+        });
+        board.sort_by_key(|sample| (sample.row, sample.link));
+        Ok((whole, board, texts, instances))
+    }
+
+    /// MIG instances, or none when MIG is off or unknown to this GPU or driver.
+    fn find_instances(&mut self, work: &mut Work<'_>) -> Result<Vec<Instance>, Code> {
+        if self.mig.refusal().is_some() {
+            return Ok(Vec::new());
+        }
+        let mode = calls::execute(work.session, self.handle, Call::MigMode);
+        self.mig.learn(&mode);
+        let on = match mode {
+            Ok(numbers) => numbers[0] == Some(Number::Int(1)),
+            Err(code) => {
+                work.failed(calls::name(Call::MigMode), code)?;
+                false
+            }
+        };
+        if !on {
+            return Ok(Vec::new());
+        }
+        match mig::instances(work.session, self.handle, &mut self.profiles) {
+            Ok(all) => {
+                for (call, code) in all.failed {
+                    work.failed(call, code)?;
+                }
+                Ok(all.found)
+            }
+            Err(code) => {
+                work.failed("nvmlDeviceGetMaxMigDeviceCount", code)?;
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    fn read_instance(
+        &mut self,
+        work: &mut Work<'_>,
+        identity: &GpuIdentity,
+        xids: &Xids,
+        instance: Instance,
+    ) -> Result<InstanceReading, Code> {
+        let plan = &work.request.plan;
+        let key =
+            instance.identity.uuids.first().map_or_else(String::new, |(_, uuid)| uuid.clone());
+        let supports = self
+            .instances
+            .entry(key)
+            .or_insert_with(|| vec![Support::default(); plan.instance.len()]);
+        let mut samples = Vec::with_capacity(plan.instance.len());
+        for (planned, support) in plan.instance.iter().zip(supports) {
+            work.call(instance.handle, planned, support, &mut samples)?;
+        }
+        work.last_xid(xids, &identity.uuid, Some(instance.identity.gpu_instance), &mut samples);
+        samples.sort_by_key(|sample| (sample.row, sample.link));
+        Ok(InstanceReading { identity: instance.identity, samples })
+    }
+
+    fn read_batch(&mut self, work: &mut Work<'_>, board: &mut Vec<Sample>) -> Result<(), Code> {
+        if let Err(code) = self.batch.read(work.session, self.handle) {
+            work.failed("nvmlDeviceGetFieldValues", code)?;
+        }
+        for planned in &work.request.plan.field_values {
+            for (link, value) in self.batch.values(planned.read) {
+                let value = value.or_else(|code| work.sensorless(planned.read.id, code));
+                match value {
+                    Ok(Stamped { number, .. }) => {
+                        let mut numbers: Numbers = Default::default();
+                        numbers[0] = Some(number);
+                        work.samples(&planned.rows, &planned.labels, &numbers, link, board);
+                    }
+                    Err(code) => {
+                        if code.meaning() != Meaning::Unsupported {
+                            work.failed("nvmlDeviceGetFieldValues", code)?;
+                        }
+                        if link.is_none() {
+                            work.unsupported
+                                .extend(planned.rows.iter().map(|row| (*row, code.name())));
+                        }
+                    }
+                }
+            }
+        }
+        self.rates.derive(&work.request.plan, &self.batch, board);
+        Ok(())
+    }
+
+    fn facts(&self, work: &mut Work<'_>, board: &mut Vec<Sample>) -> Vec<(u16, Arc<str>)> {
+        let mut texts = Vec::new();
+        for (planned, value) in work.request.plan.facts.iter().zip(&self.facts) {
+            match value {
+                Ok(FactValue::Text(text)) => {
+                    let text: Arc<str> = text.as_str().into();
+                    texts.extend(planned.rows.iter().map(|row| (*row, Arc::clone(&text))));
+                    work.labels.extend(planned.labels.iter().map(|row| (*row, Arc::clone(&text))));
+                }
+                Ok(FactValue::Number(number)) => {
+                    board.extend(planned.rows.iter().map(|row| Sample {
+                        row: *row,
+                        link: None,
+                        value: Value::Int(*number),
+                    }));
+                    let text: Arc<str> = number.to_string().into();
+                    work.labels.extend(planned.labels.iter().map(|row| (*row, Arc::clone(&text))));
+                }
+                Err(code) => {
+                    work.unsupported.extend(planned.rows.iter().map(|row| (*row, code.name())));
+                }
+            }
+        }
+        texts
+    }
+}
+
+impl Work<'_> {
+    /// Makes one planned call and turns its numbers into samples.
+    fn call(
+        &mut self,
+        handle: Handle,
+        planned: &PlannedCall,
+        support: &mut Support,
+        samples: &mut Vec<Sample>,
+    ) -> Result<(), Code> {
+        let answer = match support.refusal() {
+            Some(code) => Err(code),
+            None => {
+                let answer = calls::execute(self.session, handle, planned.call);
+                support.learn(&answer);
+                answer
+            }
+        };
+        match answer {
+            Ok(numbers) => {
+                self.samples(&planned.rows, &planned.labels, &numbers, planned.link, samples);
+                Ok(())
+            }
+            Err(code) => {
+                self.unsupported.extend(planned.rows.iter().map(|row| (*row, code.name())));
+                self.failed(calls::name(planned.call), code)
+            }
+        }
+    }
+
+    fn samples(
+        &mut self,
+        rows: &[u16],
+        labels: &[u16],
+        numbers: &Numbers,
+        link: Option<u8>,
+        samples: &mut Vec<Sample>,
+    ) {
+        for row in rows {
+            let value = pick(&self.request.selection.rows, *row, numbers);
+            samples.extend(value.map(|value| Sample { row: *row, link, value }));
+        }
+        for label in labels {
+            let value = pick(&self.request.selection.labels, *label, numbers);
+            self.labels.extend(value.map(|value| (*label, text(value).into())));
+        }
+    }
+
+    /// Notes a failed call; ends the pass when the GPU or the session is gone.
+    fn failed(&mut self, call: &'static str, code: Code) -> Result<(), Code> {
+        match code.meaning() {
+            Meaning::Unsupported => Ok(()),
+            Meaning::Stale | Meaning::Transient => {
+                self.errors.push((call, code));
+                Ok(())
+            }
+            Meaning::Lost | Meaning::ResetRequired | Meaning::Session => {
+                self.errors.push((call, code));
+                Err(code)
+            }
+        }
+    }
+
+    /// `--dcgm-quirks`: DCGM shows 0 for these two fields on a board without the sensor
+    /// (`NVML_FI_DEV_MEMORY_TEMP`, `NVML_FI_DEV_POWER_INSTANT`).
+    fn sensorless(&self, id: u16, code: Code) -> Result<Stamped, Code> {
+        if self.request.quirks && matches!(id, 82 | 186) && code == Code::NOT_SUPPORTED {
+            return Ok(Stamped { number: Number::Int(0), timestamp: 0 });
+        }
+        Err(code)
+    }
+
+    fn last_xid(&self, xids: &Xids, uuid: &str, instance: Option<u32>, samples: &mut Vec<Sample>) {
+        let Some(xid) = xids.last(uuid, instance) else { return };
+        samples.extend(self.request.plan.xids.iter().map(|row| Sample {
+            row: *row,
+            link: None,
+            value: Value::Int(i64::try_from(xid).unwrap_or(i64::MAX)),
+        }));
+    }
+}
+
+fn pick(rows: &[crate::catalogue::Row], row: u16, numbers: &Numbers) -> Option<Value> {
+    match rows.get(usize::from(row))?.field.read {
+        Read::Call(_, pick) | Read::FieldValue(_, pick) => pick(numbers),
+        _ => None,
+    }
+}
+
+fn text(value: Value) -> String {
+    match value {
+        Value::Int(value) => value.to_string(),
+        Value::Uint(value) => value.to_string(),
+        Value::Float(value) => value.to_string(),
+    }
+}

@@ -1,0 +1,117 @@
+//! One GPU as the sampler sees it: its thread, whether it is busy, its newest reading.
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Event;
+use super::snapshot::{Gpu, GpuIdentity, GpuReading, Status};
+use super::xids::Xids;
+use crate::nvml::raw_handle::Handle;
+use crate::nvml::{Reader, Session, reader::Request};
+
+/// One pass to make.
+pub(super) struct Job {
+    pub(super) number: u64,
+    pub(super) session: Arc<Session>,
+    pub(super) handle: Handle,
+    pub(super) identity: Arc<GpuIdentity>,
+    pub(super) request: Arc<Request>,
+}
+
+/// A GPU that this process has seen, by UUID; or one that could not even be identified, which
+/// has no thread.
+#[derive(Debug)]
+pub(super) struct Tracked {
+    pub(super) identity: Arc<GpuIdentity>,
+    /// The handle in the present session; `None` while the GPU cannot be opened.
+    pub(super) handle: Option<Handle>,
+    pub(super) status: Status,
+    pub(super) reading: Option<Arc<GpuReading>>,
+    /// The pass under way, and when it was handed out.
+    pub(super) busy: Option<(u64, Instant)>,
+    jobs: Option<Sender<Job>>,
+}
+
+impl Tracked {
+    pub(super) fn new(identity: GpuIdentity) -> Self {
+        Self {
+            identity: Arc::new(identity),
+            handle: None,
+            status: Status::Starting,
+            reading: None,
+            busy: None,
+            jobs: None,
+        }
+    }
+
+    /// Whether the GPU could be identified: only then does it outlive an enumeration.
+    pub(super) fn known(&self) -> bool {
+        !self.identity.uuid.is_empty()
+    }
+
+    /// Ends the GPU's series.
+    pub(super) fn down(&mut self, reason: &'static str) {
+        self.status = Status::Down(reason);
+        self.reading = None;
+    }
+
+    /// Hands a pass to the GPU's thread, starting it if need be. `false` if it cannot be.
+    pub(super) fn assign(&mut self, job: Job, events: &Sender<Event>, xids: &Arc<Xids>) -> bool {
+        let number = job.number;
+        let jobs = match self.jobs.take() {
+            Some(jobs) => jobs,
+            None => match spawn(&self.identity, events.clone(), Arc::clone(xids)) {
+                Ok(jobs) => jobs,
+                Err(error) => {
+                    tracing::error!(gpu = self.identity.index, %error, "cannot start a reading thread");
+                    return false;
+                }
+            },
+        };
+        if jobs.send(job).is_err() {
+            return false;
+        }
+        self.jobs = Some(jobs);
+        self.busy = Some((number, Instant::now()));
+        true
+    }
+
+    /// When the pass under way will be late.
+    pub(super) fn due(&self, deadline: Duration) -> Option<Instant> {
+        let (_, since) = self.busy?;
+        (self.status != Status::Down("timeout")).then(|| since + deadline)
+    }
+
+    pub(super) fn snapshot(&self) -> Gpu {
+        Gpu {
+            identity: Arc::clone(&self.identity),
+            status: self.status,
+            reading: self.reading.clone(),
+        }
+    }
+}
+
+/// The reading thread of one GPU: it ends when the sampler forgets the GPU.
+fn spawn(
+    identity: &GpuIdentity,
+    events: Sender<Event>,
+    xids: Arc<Xids>,
+) -> std::io::Result<Sender<Job>> {
+    let (jobs, inbox) = mpsc::channel::<Job>();
+    let uuid = identity.uuid.clone();
+    thread::Builder::new().name(format!("gpu-{}", identity.index)).spawn(move || {
+        let mut reader = Reader::default();
+        for job in inbox {
+            let pass = reader.pass(&job.session, job.handle, &job.identity, &job.request, &xids);
+            let number = job.number;
+            // The session can end only when no thread holds it.
+            drop(job);
+            if events.send(Event::Done { uuid: uuid.clone(), job: number, pass }).is_err() {
+                break;
+            }
+        }
+    })?;
+    Ok(jobs)
+}

@@ -1,0 +1,117 @@
+//! The thread that is blocked in NVML's event set.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::xids::Xids;
+use crate::nvml::raw_handle::Handle;
+use crate::nvml::{Code, Found, Meaning, Session, events::XidWatch};
+use crate::telemetry::Telemetry;
+
+/// The pause before a broken event set is built again.
+const REBUILD: Duration = Duration::from_secs(1);
+
+/// A running watch over a set of GPUs. Dropping it asks the thread to end, which it does within
+/// one wait of the event set.
+#[derive(Debug)]
+pub(super) struct XidThread {
+    gpus: Vec<(Handle, String)>,
+    stop: Arc<AtomicBool>,
+}
+
+impl XidThread {
+    /// Starts watching; `None` when there is nothing to watch or no thread to be had.
+    pub(super) fn start(
+        session: &Arc<Session>,
+        found: &[Found],
+        xids: &Arc<Xids>,
+        telemetry: &Arc<Telemetry>,
+    ) -> Option<Self> {
+        let gpus = watchable(found);
+        if gpus.is_empty() {
+            return None;
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        let work = Work {
+            session: Arc::clone(session),
+            gpus: gpus.clone(),
+            stop: Arc::clone(&stop),
+            xids: Arc::clone(xids),
+            telemetry: Arc::clone(telemetry),
+        };
+        match thread::Builder::new().name("xid".into()).spawn(move || work.run()) {
+            Ok(_) => Some(Self { gpus, stop }),
+            Err(error) => {
+                tracing::error!(%error, "cannot start the XID thread; XIDs are not seen");
+                None
+            }
+        }
+    }
+
+    /// Whether it watches just these GPUs.
+    pub(super) fn watches(&self, found: &[Found]) -> bool {
+        self.gpus == watchable(found)
+    }
+}
+
+impl Drop for XidThread {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+fn watchable(found: &[Found]) -> Vec<(Handle, String)> {
+    found.iter().filter_map(|gpu| Some((gpu.handle?, gpu.identity.uuid.clone()))).collect()
+}
+
+struct Work {
+    session: Arc<Session>,
+    gpus: Vec<(Handle, String)>,
+    stop: Arc<AtomicBool>,
+    xids: Arc<Xids>,
+    telemetry: Arc<Telemetry>,
+}
+
+impl Work {
+    fn run(&self) {
+        while !self.stopped() {
+            match XidWatch::new(&self.session, &self.gpus) {
+                Ok(watch) => {
+                    watch.watched().for_each(|uuid| self.xids.watch(uuid));
+                    self.wait(&watch);
+                }
+                Err(code) if code.meaning() == Meaning::Unsupported => {
+                    tracing::warn!(code = code.name(), "no GPU reports XIDs to this process");
+                    return;
+                }
+                Err(code) => self.failed("nvmlDeviceRegisterEvents", code),
+            }
+        }
+    }
+
+    fn wait(&self, watch: &XidWatch<'_>) {
+        while !self.stopped() {
+            match watch.wait() {
+                Ok(None) => {}
+                Ok(Some(event)) => {
+                    let gpu_instance = event.gpu_instance;
+                    tracing::error!(uuid = event.uuid, ?gpu_instance, xid = event.xid, "XID");
+                    self.xids.record(&event.uuid, gpu_instance, event.xid);
+                }
+                // The set has to be built anew.
+                Err(code) => return self.failed("nvmlEventSetWait_v2", code),
+            }
+        }
+    }
+
+    fn failed(&self, call: &'static str, code: Code) {
+        self.telemetry.record_error(call, code.name());
+        thread::sleep(REBUILD);
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
