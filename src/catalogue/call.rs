@@ -243,6 +243,12 @@ pub enum Call {
     RetiredPages(RetirementCause),
     /// `nvmlDeviceGetNvLinkErrorCounter` of one link, count.
     NvLinkErrorCounter(u8, LinkError),
+    /// `nvmlDeviceGetNvLinkErrorCounter` of every link of the device, count: one call a link,
+    /// for rows of `Entity::Link`.
+    EachNvLinkErrorCounter(LinkError),
+    /// `nvmlDeviceGetNvLinkState` of every link of the device, `nvmlEnableState_t` 0/1: one call
+    /// a link, for rows of `Entity::Link`. A link that is not there answers an error.
+    EachNvLinkState,
     /// `nvmlDeviceGetGpuFabricInfoV` v3, then v2: `FABRIC_STATE` … `FABRIC_HEALTH_SUMMARY`.
     FabricInfo,
     /// `nvmlDeviceGetComputeMode`, NVML's own numbers.
@@ -275,6 +281,9 @@ pub enum Call {
     ConfComputeState,
     /// `nvmlDeviceGetPlatformInfo` v2: `PLATFORM_SLOT` … `PLATFORM_MODULE`.
     PlatformInfo,
+    /// `nvmlDeviceGetUnrepairableMemoryFlag_v1`, 0/1. Drivers of the 580 series and later; not in
+    /// nvml-wrapper-sys, so the symbol is looked up by name.
+    UnrepairableMemoryFlag,
 }
 
 /// A fact about a device or the node that does not change while the driver stays loaded.
@@ -316,6 +325,9 @@ pub enum Fact {
     InforomImage,
     /// `nvmlDeviceGetInforomConfigurationChecksum`.
     InforomChecksum,
+    /// `nvmlDeviceValidateInforom`: 1 for success, 0 for `CORRUPTED_INFOROM`. It reads the
+    /// board's flash, which is why it is a fact and not a call of every pass.
+    InforomValid,
     /// `nvmlDeviceGetVbiosVersion`, text.
     Vbios,
     /// `nvmlDeviceGetBoardPartNumber`, text.
@@ -343,6 +355,7 @@ impl Fact {
                 | Self::PciSubsystemId
                 | Self::CudaComputeCapability
                 | Self::InforomChecksum
+                | Self::InforomValid
         )
     }
 }
@@ -393,4 +406,31 @@ pub struct RateRead {
     pub rx: bool,
     /// One link, all links, or each link.
     pub scope: Scope,
+    /// The unit served.
+    pub unit: RateUnit,
 }
+
+/// The units in which DCGM serves `NVLink` throughput. Neither follows from the other: the older
+/// one divides KiB by 1000.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RateUnit {
+    /// Thousands of KiB per second, cut to an integer: what DCGM calls MB/s.
+    ThousandKib,
+    /// Bytes per second, as DCGM 4.7's base-unit fields.
+    Bytes,
+}
+
+impl RateRead {
+    /// The field ids of the byte counters that the rate is derived from, in KiB.
+    pub fn counters(self) -> impl Iterator<Item = FieldValueRead> {
+        let entry = move |id| FieldValueRead { id, scope: self.scope, decode: Decode::Tagged };
+        [(self.tx, NVLINK_TX_KIB), (self.rx, NVLINK_RX_KIB)]
+            .into_iter()
+            .filter_map(move |(wanted, id)| wanted.then(|| entry(id)))
+    }
+}
+
+/// `NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX`: KiB sent, growing.
+pub const NVLINK_TX_KIB: u16 = 138;
+/// `NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX`: KiB received, growing.
+pub const NVLINK_RX_KIB: u16 = 139;

@@ -66,7 +66,8 @@ pub struct Field {
     pub name: &'static str,
     /// DCGM's field id (`dcgm_fields.h`); 0 for families of our own.
     pub id: u16,
-    /// Other spellings that a counters file may use: DCGM 4.6's name, 1.x's, deprecated ones.
+    /// Other spellings that a counters file may use: DCGM 4.6's name unless `successor` says it,
+    /// 1.x's, deprecated ones.
     pub aliases: &'static [&'static str],
     /// The type that our own `metrics.csv` gives it.
     pub kind: Kind,
@@ -78,7 +79,8 @@ pub struct Field {
     pub read: Read,
     /// The sentence in our own `metrics.csv` and in docs/metrics.md.
     pub help: &'static str,
-    /// The field that replaces it in DCGM 4.7 naming (`--metric-names dcgm47`), if any.
+    /// Its name in DCGM 4.7's naming (`--metric-names dcgm47`), if that differs: another row of
+    /// its own id and unit, or else, if no row has this name, a further spelling of this row.
     pub successor: Option<&'static str>,
     /// A fixed extra label, for families that have several rows (`reason="hw_slowdown"`).
     pub label: Option<(&'static str, &'static str)>,
@@ -119,7 +121,7 @@ impl Field {
         self
     }
 
-    /// Names the field of DCGM 4.7 that replaces this one.
+    /// Sets the name in DCGM 4.7's naming.
     #[must_use]
     pub const fn renamed(mut self, successor: &'static str) -> Self {
         self.successor = Some(successor);
