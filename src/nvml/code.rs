@@ -78,6 +78,8 @@ impl Code {
     pub const LIBRARY_NOT_FOUND: Self = Self(12);
     /// `NVML_ERROR_FUNCTION_NOT_FOUND`; also a symbol that the loaded library lacks.
     pub const FUNCTION_NOT_FOUND: Self = Self(13);
+    /// `NVML_ERROR_CORRUPTED_INFOROM`.
+    pub const CORRUPTED_INFOROM: Self = Self(14);
     /// `NVML_ERROR_GPU_IS_LOST`.
     pub const GPU_IS_LOST: Self = Self(15);
     /// `NVML_ERROR_RESET_REQUIRED`.
@@ -148,7 +150,7 @@ impl From<NvmlError> for Code {
             NvmlError::FunctionNotFound | NvmlError::FailedToLoadSymbol(_) => {
                 Self::FUNCTION_NOT_FOUND
             }
-            NvmlError::CorruptedInfoROM => Self(14),
+            NvmlError::CorruptedInfoROM => Self::CORRUPTED_INFOROM,
             NvmlError::GpuLost => Self::GPU_IS_LOST,
             NvmlError::ResetRequired => Self::RESET_REQUIRED,
             NvmlError::OperatingSystem => Self(17),

@@ -75,6 +75,11 @@ pub(super) fn read(session: &Session, handle: Handle, fact: Fact) -> Result<Fact
         Fact::InforomPower => FactValue::Text(device.info_rom_version(InfoRom::Power)?),
         Fact::InforomImage => FactValue::Text(device.info_rom_image_version()?),
         Fact::InforomChecksum => FactValue::Number(device.config_checksum()?.into()),
+        Fact::InforomValid => match device.validate_info_rom().map_err(Code::from) {
+            Ok(()) => FactValue::Number(1),
+            Err(Code::CORRUPTED_INFOROM) => FactValue::Number(0),
+            Err(code) => return Err(code),
+        },
         Fact::NvmlIndex => FactValue::Number(device.index()?.into()),
         Fact::MinorNumber => FactValue::Number(device.minor_number()?.into()),
         Fact::CudaComputeCapability => {

@@ -169,7 +169,7 @@ impl Batch {
 }
 
 /// How many `NVLinks` the GPU has; 0 when it has none or does not say.
-fn link_count(session: &Session, handle: Handle) -> u8 {
+pub(super) fn link_count(session: &Session, handle: Handle) -> u8 {
     let mut asked: sys::nvmlFieldValue_st = zeroed();
     asked.fieldId = LINK_COUNT;
     let answer = nvml_call!(session.nvml(), nvmlDeviceGetFieldValues(handle.0, 1, &raw mut asked));

@@ -3,15 +3,10 @@
 use std::collections::HashMap;
 
 use super::field_values::{Batch, Stamped};
-use crate::catalogue::call::{Decode, FieldValueRead, RateRead};
+use crate::catalogue::call::{FieldValueRead, RateRead, RateUnit};
 use crate::catalogue::plan::Plan;
 use crate::catalogue::{Number, Value};
 use crate::sampler::snapshot::Sample;
-
-/// `NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX`, KiB.
-const DATA_TX: u16 = 138;
-/// `NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX`, KiB.
-const DATA_RX: u16 = 139;
 
 /// The counters' values at the previous pass.
 #[derive(Debug, Default)]
@@ -30,7 +25,7 @@ struct Counted {
 impl Rates {
     /// The batch entries that a plan's rates need.
     pub(super) fn counters(plan: &Plan) -> Vec<FieldValueRead> {
-        plan.rates.iter().flat_map(|planned| reads(planned.read)).collect()
+        plan.rates.iter().flat_map(|planned| planned.read.counters()).collect()
     }
 
     /// Adds the samples of all rates whose counters were read now and at the previous pass.
@@ -39,7 +34,10 @@ impl Rates {
         for planned in &plan.rates {
             for (link, counted) in count(planned.read, batch) {
                 let key = (planned.read, link);
-                let rate = self.previous.get(&key).and_then(|previous| rate(*previous, counted));
+                let rate = self
+                    .previous
+                    .get(&key)
+                    .and_then(|previous| rate(*previous, counted, planned.read.unit));
                 current.insert(key, counted);
                 let Some(value) = rate else { continue };
                 board.extend(planned.rows.iter().map(|row| Sample {
@@ -53,17 +51,10 @@ impl Rates {
     }
 }
 
-fn reads(rate: RateRead) -> impl Iterator<Item = FieldValueRead> {
-    let read = move |id| FieldValueRead { id, scope: rate.scope, decode: Decode::Tagged };
-    [(rate.tx, DATA_TX), (rate.rx, DATA_RX)]
-        .into_iter()
-        .filter_map(move |(wanted, id)| wanted.then(|| read(id)))
-}
-
 /// The sum over the rate's directions for each link; a link with any counter missing has none.
 fn count(rate: RateRead, batch: &Batch) -> Vec<(Option<u8>, Counted)> {
     let mut links: Vec<(Option<u8>, Option<Counted>)> = Vec::new();
-    for read in reads(rate) {
+    for read in rate.counters() {
         for (link, value) in batch.values(read) {
             let one = value.ok().and_then(counted);
             match links.iter_mut().find(|(known, _)| *known == link) {
@@ -89,22 +80,26 @@ fn add(one: Counted, other: Counted) -> Option<Counted> {
     })
 }
 
-/// Thousands of KiB per second, truncated, as DCGM has it. A counter that went backwards (a link
-/// was reset) or a time that stood still gives no rate.
-fn rate(previous: Counted, now: Counted) -> Option<i64> {
+/// The growth over the time between. A counter that went backwards (a link was reset) or a time
+/// that stood still gives no rate.
+fn rate(previous: Counted, now: Counted, unit: RateUnit) -> Option<i64> {
     let grown = now.kibibytes - previous.kibibytes;
     let micros = now.timestamp - previous.timestamp;
     if grown < 0 || micros <= 0 {
         return None;
     }
-    let per_second = grown as f64 / (micros as f64 / 1e6) / 1000.0;
+    let kib_per_second = grown as f64 / (micros as f64 / 1e6);
+    let value = match unit {
+        RateUnit::ThousandKib => kib_per_second / 1000.0,
+        RateUnit::Bytes => kib_per_second * 1024.0,
+    };
     #[expect(clippy::cast_possible_truncation, reason = "DCGM truncates to whole units")]
-    Some(per_second as i64)
+    Some(value as i64)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Counted, rate};
+    use super::{Counted, RateUnit, rate};
 
     #[test]
     fn a_rate_is_thousands_of_kibibytes_a_second() {
@@ -115,7 +110,7 @@ mod tests {
             (at(10, 0), at(9, 1_000_000), None),
             (at(10, 5), at(20, 5), None),
         ] {
-            assert_eq!(rate(previous, now), expected);
+            assert_eq!(rate(previous, now, RateUnit::ThousandKib), expected);
         }
     }
 }

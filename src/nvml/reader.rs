@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime};
 use super::calls;
 use super::code::{Code, Meaning};
 use super::facts::{self, FactValue};
-use super::field_values::{Batch, Stamped, Support};
+use super::field_values::{self, Batch, Stamped, Support};
 use super::library::Session;
 use super::mig::{self, Instance, Profiles};
 use super::rates::Rates;
@@ -57,6 +57,8 @@ struct Bound {
     rates: Rates,
     mig: Support,
     profiles: Profiles,
+    /// How many `NVLinks` the GPU has, if a planned call is made once a link.
+    links: u8,
     board: Vec<Support>,
     whole: Vec<Support>,
     /// By MIG UUID: a handle can come back with another instance behind it.
@@ -140,7 +142,12 @@ impl Bound {
             rates: Rates::default(),
             mig: Support::default(),
             profiles: Profiles::default(),
-            board: vec![Support::default(); plan.board.len()],
+            links: if plan.board.iter().any(|planned| each_link(planned.call)) {
+                field_values::link_count(session, handle)
+            } else {
+                0
+            },
+            board: Vec::new(),
             whole: vec![Support::default(); plan.instance.len()],
             instances: HashMap::new(),
             facts: plan
@@ -160,8 +167,15 @@ impl Bound {
     ) -> Result<Parts, Code> {
         let plan = &work.request.plan;
         let mut board = Vec::with_capacity(work.request.selection.rows.len());
-        for (planned, support) in plan.board.iter().zip(&mut self.board) {
-            work.call(self.handle, planned, support, &mut board)?;
+        let mut position = 0;
+        for planned in &plan.board {
+            for link in links(planned.call, self.links) {
+                if position == self.board.len() {
+                    self.board.push(Support::default());
+                }
+                work.call(self.handle, planned, link, &mut self.board[position], &mut board)?;
+                position += 1;
+            }
         }
         self.read_batch(work, &mut board)?;
         let texts = self.facts(work, &mut board);
@@ -172,7 +186,7 @@ impl Bound {
         let whole = devices.selects_gpu(&gpu, !found.is_empty());
         if whole {
             for (planned, support) in plan.instance.iter().zip(&mut self.whole) {
-                work.call(self.handle, planned, support, &mut board)?;
+                work.call(self.handle, planned, None, support, &mut board)?;
             }
             work.last_xid(xids, &identity.uuid, None, &mut board);
         }
@@ -202,7 +216,7 @@ impl Bound {
         if self.mig.refusal().is_some() {
             return Ok(Vec::new());
         }
-        let mode = calls::execute(work.session, self.handle, Call::MigMode);
+        let mode = calls::execute(work.session, self.handle, Call::MigMode, 0);
         self.mig.learn(&mode);
         let on = match mode {
             Ok(numbers) => numbers[0] == Some(Number::Int(1)),
@@ -244,7 +258,7 @@ impl Bound {
             .or_insert_with(|| vec![Support::default(); plan.instance.len()]);
         let mut samples = Vec::with_capacity(plan.instance.len());
         for (planned, support) in plan.instance.iter().zip(supports) {
-            work.call(instance.handle, planned, support, &mut samples)?;
+            work.call(instance.handle, planned, None, support, &mut samples)?;
         }
         work.last_xid(xids, &identity.uuid, Some(instance.identity.gpu_instance), &mut samples);
         samples.sort_by_key(|sample| (sample.row, sample.link));
@@ -313,24 +327,27 @@ impl Work<'_> {
         &mut self,
         handle: Handle,
         planned: &PlannedCall,
+        link: Option<u8>,
         support: &mut Support,
         samples: &mut Vec<Sample>,
     ) -> Result<(), Code> {
         let answer = match support.refusal() {
             Some(code) => Err(code),
             None => {
-                let answer = calls::execute(self.session, handle, planned.call);
+                let answer = calls::execute(self.session, handle, planned.call, link.unwrap_or(0));
                 support.learn(&answer);
                 answer
             }
         };
         match answer {
             Ok(numbers) => {
-                self.samples(&planned.rows, &planned.labels, &numbers, planned.link, samples);
+                self.samples(&planned.rows, &planned.labels, &numbers, link, samples);
                 Ok(())
             }
             Err(code) => {
-                self.unsupported.extend(planned.rows.iter().map(|row| (*row, code.name())));
+                if link.is_none() {
+                    self.unsupported.extend(planned.rows.iter().map(|row| (*row, code.name())));
+                }
                 self.failed(calls::name(planned.call), code)
             }
         }
@@ -386,6 +403,16 @@ impl Work<'_> {
             value: Value::Int(i64::try_from(xid).unwrap_or(i64::MAX)),
         }));
     }
+}
+
+fn each_link(call: Call) -> bool {
+    matches!(call, Call::EachNvLinkErrorCounter(_) | Call::EachNvLinkState)
+}
+
+/// The links that a call is made for: itself alone, or every link of the GPU.
+fn links(call: Call, count: u8) -> impl Iterator<Item = Option<u8>> {
+    let (once, each) = if each_link(call) { (None, 0..count) } else { (Some(None), 0..0) };
+    once.into_iter().chain(each.map(Some))
 }
 
 fn pick(rows: &[crate::catalogue::Row], row: u16, numbers: &Numbers) -> Option<Value> {

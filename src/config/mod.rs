@@ -1,4 +1,0 @@
-//! stub
-#![allow(missing_docs)]
-pub mod selector;
-pub use selector::DeviceSelector;
