@@ -4,3 +4,4 @@
 pub mod catalogue;
 pub mod exposition;
 pub mod sampler;
+pub mod telemetry;

@@ -1,0 +1,3 @@
+//! What the exporter says about itself.
+
+pub mod log;
