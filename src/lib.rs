@@ -2,6 +2,7 @@
 //! metrics to Prometheus. ARCHITECTURE.md says how the parts hang together.
 
 pub mod catalogue;
+pub mod config;
 pub mod exposition;
 pub mod sampler;
 pub mod telemetry;
