@@ -6,6 +6,8 @@ pub mod config;
 pub mod exposition;
 pub mod http;
 pub mod nvml;
+pub mod publisher;
 pub mod sampler;
+pub mod service;
 pub mod telemetry;
 pub mod xid;

@@ -14,7 +14,7 @@ use super::rates::Rates;
 use super::raw::Handle;
 use crate::catalogue::plan::{Plan, PlannedCall};
 use crate::catalogue::{Call, Number, Numbers, Read, Selection, Value};
-use crate::config::selector::{DeviceSelector, GpuId, InstanceId};
+use crate::config::{DeviceSelector, GpuId, InstanceId};
 use crate::sampler::snapshot::{GpuIdentity, GpuReading, InstanceReading, Sample};
 use crate::sampler::xids::Xids;
 

@@ -8,8 +8,8 @@ use super::snapshot::{GpuIdentity, Library, Snapshot, Status};
 use super::tracked::{Job, Tracked};
 use super::xids::Xids;
 use super::{
-    Command, Event, Latest, PASS_DEADLINE, PASS_DEADLINE_MIN, PUBLISH_GRACE, Settings, WARM_UP,
-    receive,
+    Beat, Command, Event, Latest, PASS_DEADLINE, PASS_DEADLINE_MIN, PUBLISH_GRACE, Settings,
+    WARM_UP, receive,
 };
 use crate::nvml::{Code, Found, Meaning, Pass, Session, reader::Request};
 use crate::telemetry::Telemetry;
@@ -19,8 +19,9 @@ pub(super) struct Wiring {
     pub(super) events: Sender<Event>,
     pub(super) commands: Sender<Command>,
     pub(super) xids: Arc<Xids>,
-    pub(super) telemetry: Arc<Telemetry>,
+    pub(super) telemetry: Telemetry,
     pub(super) latest: Arc<Latest<Snapshot>>,
+    pub(super) beat: Arc<Beat>,
 }
 
 pub(super) struct Coordinator {
@@ -62,6 +63,7 @@ impl Coordinator {
                 Some(event) => self.handle(event),
                 None => {}
             }
+            self.wiring.beat.beat();
             let now = Instant::now();
             self.give_up_late(now);
             if now >= self.next_pass {

@@ -33,7 +33,7 @@ pub(super) struct LibraryThread {
     pub(super) events: Sender<Event>,
     pub(super) orders: Receiver<Command>,
     pub(super) xids: Arc<Xids>,
-    pub(super) telemetry: Arc<Telemetry>,
+    pub(super) telemetry: Telemetry,
 }
 
 /// Why a session ended.

@@ -9,6 +9,7 @@
 //! - `sampler` holds the clock: it hands out passes, gives up on those that are late and
 //!   publishes.
 
+mod beat;
 mod coordinator;
 mod latest;
 mod library;
@@ -24,6 +25,7 @@ use std::time::{Duration, Instant};
 
 use crate::nvml::{Found, Loader, Pass, Session, reader::Request};
 use crate::telemetry::Telemetry;
+pub use beat::Beat;
 pub use latest::Latest;
 use snapshot::{Library, Snapshot};
 use xids::Xids;
@@ -86,13 +88,15 @@ pub struct Sampler {
     events: Sender<Event>,
     /// The newest snapshot.
     pub latest: Arc<Latest<Snapshot>>,
+    /// Shows that the sampling loop moves.
+    pub beat: Arc<Beat>,
     /// Fires when NVML has been away for longer than `Settings::give_up_after`.
     pub gave_up: tokio::sync::watch::Receiver<bool>,
 }
 
 impl Sampler {
     /// Starts the threads.
-    pub fn start(settings: Settings, telemetry: Arc<Telemetry>) -> std::io::Result<Self> {
+    pub fn start(settings: Settings, telemetry: Telemetry) -> std::io::Result<Self> {
         let (events, inbox) = mpsc::channel();
         let (commands, orders) = mpsc::channel();
         let (give_up, gave_up) = tokio::sync::watch::channel(false);
@@ -103,6 +107,7 @@ impl Sampler {
             library: Library::Starting,
             gpus: Vec::new(),
         }));
+        let beat = Arc::new(Beat::default());
         let library = library::LibraryThread {
             loader: settings.loader.clone(),
             interval: settings.interval,
@@ -111,7 +116,7 @@ impl Sampler {
             events: events.clone(),
             orders,
             xids: Arc::clone(&xids),
-            telemetry: Arc::clone(&telemetry),
+            telemetry: telemetry.clone(),
         };
         thread::Builder::new().name("nvml".into()).spawn(move || library.run())?;
         let coordinator = coordinator::Coordinator::new(
@@ -122,10 +127,11 @@ impl Sampler {
                 xids,
                 telemetry,
                 latest: Arc::clone(&latest),
+                beat: Arc::clone(&beat),
             },
         );
         thread::Builder::new().name("sampler".into()).spawn(move || coordinator.run(&inbox))?;
-        Ok(Self { events, latest, gave_up })
+        Ok(Self { events, latest, beat, gave_up })
     }
 
     /// Reads by another request from the next pass on, which begins at once.

@@ -27,7 +27,7 @@ impl XidThread {
         session: &Arc<Session>,
         found: &[Found],
         xids: &Arc<Xids>,
-        telemetry: &Arc<Telemetry>,
+        telemetry: &Telemetry,
     ) -> Option<Self> {
         let gpus = watchable(found);
         if gpus.is_empty() {
@@ -39,7 +39,7 @@ impl XidThread {
             gpus: gpus.clone(),
             stop: Arc::clone(&stop),
             xids: Arc::clone(xids),
-            telemetry: Arc::clone(telemetry),
+            telemetry: telemetry.clone(),
         };
         match thread::Builder::new().name("xid".into()).spawn(move || work.run()) {
             Ok(_) => Some(Self { gpus, stop }),
@@ -71,7 +71,7 @@ struct Work {
     gpus: Vec<(Handle, String)>,
     stop: Arc<AtomicBool>,
     xids: Arc<Xids>,
-    telemetry: Arc<Telemetry>,
+    telemetry: Telemetry,
 }
 
 impl Work {

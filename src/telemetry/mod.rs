@@ -1,5 +1,6 @@
-//! The exporter about itself.
+//! What the exporter says about itself.
 
+pub mod log;
 pub mod metrics;
 
 pub use metrics::Telemetry;

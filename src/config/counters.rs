@@ -1,0 +1,50 @@
+//! Where the wanted rows are listed: counters file, `ConfigMap`, configuration file, built in.
+
+use std::path::{Path, PathBuf};
+
+use super::args::MetricsArgs;
+use super::findings::Findings;
+use super::machine::Machine;
+use super::settings::Counters;
+use super::typed::Typed;
+
+/// Decides the source. A `ConfigMap` comes before a file, as in dcgm-exporter; what the command
+/// line or the environment names comes before what the configuration file names.
+pub(super) fn source(args: &MetricsArgs, machine: &dyn Machine, found: &mut Findings) -> Counters {
+    if let Some(map) = config_map(&args.configmap_data, found) {
+        return map;
+    }
+    let typed = &args.collectors;
+    if typed.is_set() {
+        return explicit(typed, machine, found);
+    }
+    let path = PathBuf::from(&typed.text);
+    if machine.exists(&path) { Counters::File { path, explicit: false } } else { Counters::BuiltIn }
+}
+
+/// A file that somebody asked for: it must be there, for other metrics than those asked for would
+/// be a silent mistake.
+fn explicit(typed: &Typed, machine: &dyn Machine, found: &mut Findings) -> Counters {
+    let path = Path::new(&typed.text);
+    if typed.text.is_empty() || !machine.exists(path) {
+        found.refuse(typed, "there is no such file; allowed: a counters file (CSV)");
+    }
+    Counters::File { path: path.to_owned(), explicit: true }
+}
+
+fn config_map(typed: &Typed, found: &mut Findings) -> Option<Counters> {
+    if typed.text.is_empty() || typed.text == "none" {
+        return None;
+    }
+    let parts: Vec<&str> = typed.text.split(':').collect();
+    match parts[..] {
+        [namespace, name] if !namespace.is_empty() && !name.is_empty() => {
+            let (namespace, name) = (namespace.to_owned(), name.to_owned());
+            Some(Counters::ConfigMap { namespace, name })
+        }
+        _ => {
+            found.refuse(typed, "is not a ConfigMap; allowed: NAMESPACE:NAME, or none");
+            None
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The thread that turns every snapshot into a page, once.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use arc_swap::ArcSwap;
+
+use crate::exposition::page::{Page, Wanted};
+use crate::exposition::{Renderer, Settings};
+use crate::http::{ConfigStatus, DeviceLine, Encoding, Format, PageStore, Status};
+use crate::sampler::snapshot::{Gpu, Library, Snapshot, Status as GpuStatus};
+use crate::sampler::{Beat, Latest};
+use crate::telemetry::Telemetry;
+
+/// A page is made anew at least this often, so that ages and staleness stay true when no new
+/// snapshot comes.
+pub const RENDER_AT_LEAST_EVERY: Duration = Duration::from_secs(5);
+
+/// What the publisher works with.
+#[derive(Debug)]
+pub struct Publisher {
+    /// Where snapshots come from.
+    pub latest: Arc<Latest<Snapshot>>,
+    /// How pages look.
+    pub settings: Settings,
+    /// What the exporter says of itself.
+    pub telemetry: Telemetry,
+    /// Where pages go.
+    pub pages: PageStore,
+    /// Where the landing page and the probes look.
+    pub status: Arc<ArcSwap<Status>>,
+    /// The configuration in use, kept by the reloader.
+    pub config: Arc<ArcSwap<ConfigStatus>>,
+    /// Shows that the thread moves.
+    pub beat: Arc<Beat>,
+}
+
+impl Publisher {
+    /// Starts the thread. It ends with the process.
+    pub fn start(self) -> std::io::Result<()> {
+        thread::Builder::new().name("render".into()).spawn(move || self.run())?;
+        Ok(())
+    }
+
+    fn run(self) {
+        let mut renderer = Renderer::default();
+        let mut passes = 0;
+        let (mut seen, mut snapshot) = self.latest.get();
+        loop {
+            if decided(&snapshot) && seen > 0 {
+                passes = seen;
+            }
+            let page =
+                renderer.render(&snapshot, &self.settings, &self.telemetry, SystemTime::now());
+            self.precompress(&page);
+            self.pages.publish(page);
+            self.status.store(Arc::new(self.status_of(&snapshot, passes)));
+            self.beat.beat();
+            (seen, snapshot) = self.latest.wait(seen, RENDER_AT_LEAST_EVERY);
+        }
+    }
+
+    /// Makes the compressions that scrapers lately asked for before the page goes out.
+    fn precompress(&self, page: &Page) {
+        let wanted = |format| Wanted {
+            gzip: self.pages.wanted(format, Encoding::Gzip),
+            zstd: self.pages.wanted(format, Encoding::Zstd),
+        };
+        page.text.precompress(wanted(Format::Text));
+        if let Some(body) = &page.openmetrics {
+            body.precompress(wanted(Format::OpenMetrics));
+        }
+    }
+
+    fn status_of(&self, snapshot: &Snapshot, passes: u64) -> Status {
+        Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            simulated: match &snapshot.library {
+                Library::Up(facts) => facts.simulated.clone(),
+                _ => None,
+            },
+            library: library_line(&snapshot.library),
+            devices: snapshot.gpus.iter().flat_map(device_lines).collect(),
+            last_pass: decided(snapshot).then(|| instant(snapshot.taken)),
+            passes,
+            stale_after: Some(self.settings.max_age),
+            config: (**self.config.load()).clone(),
+        }
+    }
+}
+
+/// Whether the snapshot tells how things stand: a first pass is over, or it is known that there
+/// is nothing to pass over.
+fn decided(snapshot: &Snapshot) -> bool {
+    snapshot.library != Library::Starting
+        && snapshot.gpus.iter().all(|gpu| gpu.status != GpuStatus::Starting)
+}
+
+/// The wall clock can be set; an instant cannot, and both are needed.
+fn instant(at: SystemTime) -> Instant {
+    let now = Instant::now();
+    now.checked_sub(at.elapsed().unwrap_or_default()).unwrap_or(now)
+}
+
+fn library_line(library: &Library) -> String {
+    match library {
+        Library::Starting => "NVML is being loaded".to_owned(),
+        Library::Up(facts) => {
+            format!("NVML {} on driver {}", facts.nvml_version, facts.driver_version)
+        }
+        Library::Down { detail, .. } => format!("NVML is down: {detail}"),
+    }
+}
+
+fn device_lines(gpu: &Gpu) -> Vec<DeviceLine> {
+    let identity = &gpu.identity;
+    let (up, state) = match gpu.status {
+        GpuStatus::Up => (true, "up"),
+        GpuStatus::Starting => (false, "starting"),
+        GpuStatus::Down(reason) => (false, reason),
+    };
+    let line = |name, uuid: &str| DeviceLine {
+        name,
+        model: identity.model.clone(),
+        uuid: uuid.to_owned(),
+        up,
+        state: state.to_owned(),
+    };
+    let mut lines = vec![line(format!("GPU {}", identity.index), &identity.uuid)];
+    for instance in gpu.reading.iter().flat_map(|reading| &reading.instances) {
+        let instance = &instance.identity;
+        let name =
+            format!("GPU {} / {} {}", identity.index, instance.profile, instance.gpu_instance);
+        lines.push(line(name, instance.uuids.first().map_or("", |(_, uuid)| uuid)));
+    }
+    lines
+}

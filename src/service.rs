@@ -1,0 +1,225 @@
+//! The process as a whole: builds the parts from a configuration, connects them, runs until told
+//! to stop.
+
+mod reload;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::config::{Config, Driver, HostLabelName, Listen};
+use crate::exposition::{HostLabel, LabelScheme, Settings as PageSettings};
+use crate::http::{self, App, Limits, Listeners, PageStore, Status};
+use crate::nvml::Loader;
+use crate::publisher::Publisher;
+use crate::sampler::{Beat, PASS_DEADLINE, Sampler, Settings as SamplerSettings};
+use crate::telemetry::Telemetry;
+use crate::telemetry::metrics::{self, Build};
+use reload::{Reloader, Source};
+
+/// A reading older than this many intervals, and one pass deadline, is not served as if it were
+/// fresh.
+const STALE_INTERVALS: u32 = 3;
+
+/// A loop that has not moved for this long, beside one interval, is stuck: neither of the two
+/// ever waits for a GPU.
+const LOOP_STUCK: Duration = Duration::from_secs(60);
+
+/// Async workers: one to accept while the other writes a page. Scrapes hand out ready bytes.
+const WORKERS: usize = 2;
+
+/// Why the process cannot serve. Each is one line.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The counters file is wrong.
+    #[error("{0}")]
+    Counters(String),
+    /// An address cannot be listened on.
+    #[error(transparent)]
+    Listen(#[from] http::ListenError),
+    /// A thread or the runtime cannot be started, or a signal cannot be caught.
+    #[error("cannot start: {0}")]
+    Start(#[from] std::io::Error),
+    /// NVML stayed away for longer than allowed.
+    #[error("NVML was not usable for {} s (--exit-without-driver)", .0.as_secs())]
+    NoDriver(Duration),
+}
+
+/// Serves until SIGTERM, SIGINT or SIGQUIT.
+pub fn run(config: Config) -> Result<(), ServeError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .thread_name("http")
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(serve(config));
+    // Nothing that is still running may hold up the end of the process.
+    runtime.shutdown_background();
+    result
+}
+
+async fn serve(config: Config) -> Result<(), ServeError> {
+    let mut quit = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::quit()]
+        .into_iter()
+        .map(signal)
+        .collect::<Result<Vec<_>, _>>()?;
+    let source = Source::new(&config);
+    let loaded = source.load().map_err(|errors| ServeError::Counters(errors.join("\n")))?;
+    let listeners = listen(&config)?;
+    for address in listeners.addresses() {
+        tracing::info!(%address, "listening");
+    }
+    let telemetry = Telemetry::new(Build {
+        version: env!("CARGO_PKG_VERSION"),
+        revision: option_env!("NVML_EXPORTER_REVISION").unwrap_or(""),
+    });
+    telemetry.record_reload(true);
+    let sampler = Arc::new(Sampler::start(
+        SamplerSettings {
+            loader: loader(&config.driver),
+            interval: config.interval,
+            request: loaded.request,
+            give_up_after: config.exit_without_driver,
+        },
+        telemetry.clone(),
+    )?);
+    let pages = PageStore::default();
+    let status = Arc::new(ArcSwap::from_pointee(Status::default()));
+    let config_status = Arc::new(ArcSwap::from_pointee(loaded.status));
+    let rendered = Arc::new(Beat::default());
+    Publisher {
+        latest: Arc::clone(&sampler.latest),
+        settings: page_settings(&config),
+        telemetry: telemetry.clone(),
+        pages: pages.clone(),
+        status: Arc::clone(&status),
+        config: Arc::clone(&config_status),
+        beat: Arc::clone(&rendered),
+    }
+    .start()?;
+    let app = App {
+        liveness: liveness(&sampler, rendered, config.interval),
+        observer: Arc::new(Scrapes(telemetry.clone())),
+        openmetrics: config.openmetrics,
+        ..App::new(pages, status, limits(&config))
+    };
+    let reloader = Reloader::new(source, Arc::clone(&sampler), telemetry, config_status)?;
+    let reloading = tokio::spawn(reloader.run());
+    let mut gave_up = sampler.gave_up.clone();
+    let mut without_driver = false;
+    let stop = async {
+        tokio::select! {
+            () = any(&mut quit) => tracing::info!("stopping"),
+            () = given_up(&mut gave_up) => without_driver = true,
+        }
+    };
+    http::serve(listeners, app, stop).await?;
+    reloading.abort();
+    sampler.stop();
+    match config.exit_without_driver {
+        Some(bound) if without_driver => Err(ServeError::NoDriver(bound)),
+        _ => Ok(()),
+    }
+}
+
+async fn any(signals: &mut [Signal]) {
+    let waits = signals.iter_mut().map(|signal| Box::pin(signal.recv()));
+    futures_util::future::select_all(waits).await;
+}
+
+async fn given_up(gave_up: &mut tokio::sync::watch::Receiver<bool>) {
+    if gave_up.wait_for(|gave_up| *gave_up).await.is_err() {
+        // The library thread ended without giving up.
+        std::future::pending::<()>().await;
+    }
+}
+
+/// The library to load.
+#[must_use]
+pub fn loader(driver: &Driver) -> Loader {
+    match driver {
+        Driver::Installed => Loader::new(None),
+        Driver::Library(path) => Loader::new(Some(path)),
+        Driver::Simulated(scenario) => Loader::simulated(scenario, None::<&Path>),
+    }
+}
+
+fn listen(config: &Config) -> Result<Listeners, http::ListenError> {
+    if config.web.systemd_socket {
+        return http::from_systemd();
+    }
+    let addresses: Vec<String> = config.web.listen.iter().map(address).collect();
+    http::bind(&addresses)
+}
+
+fn address(listen: &Listen) -> String {
+    match listen {
+        Listen::Everywhere(port) => format!(":{port}"),
+        Listen::At(address) => address.to_string(),
+        Listen::Named(host, port) => format!("{host}:{port}"),
+    }
+}
+
+fn limits(config: &Config) -> Limits {
+    Limits {
+        read_timeout: config.web.read_timeout,
+        write_timeout: config.web.write_timeout,
+        scrapes: config.web.max_concurrent_scrapes.get(),
+        ..Limits::default()
+    }
+}
+
+fn page_settings(config: &Config) -> PageSettings {
+    PageSettings {
+        labels: LabelScheme {
+            host: config.host_label.value.clone(),
+            host_label: match config.host_label.name {
+                HostLabelName::Lower => HostLabel::Lower,
+                HostLabelName::Upper => HostLabel::Upper,
+                HostLabelName::Both => HostLabel::Both,
+            },
+            old_namespace: config.old_namespace,
+            replace_blanks: config.replace_blanks,
+        },
+        openmetrics: config.openmetrics,
+        max_age: config.interval * STALE_INTERVALS + PASS_DEADLINE,
+    }
+}
+
+fn liveness(sampler: &Arc<Sampler>, rendered: Arc<Beat>, interval: Duration) -> http::Liveness {
+    let sampled = Arc::clone(&sampler.beat);
+    Arc::new(move || {
+        for (name, beat) in [("sampling", &sampled), ("rendering", &rendered)] {
+            let age = beat.age();
+            if age > interval + LOOP_STUCK {
+                return Err(format!("the {name} loop has not moved for {} s", age.as_secs()));
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Counts scrapes in the exporter's own metrics.
+struct Scrapes(Telemetry);
+
+impl http::Observe for Scrapes {
+    fn scraped(&self, format: http::Format, encoding: http::Encoding) {
+        let format = match format {
+            http::Format::Text => metrics::Format::Text,
+            http::Format::OpenMetrics => metrics::Format::OpenMetrics,
+        };
+        let encoding = match encoding {
+            http::Encoding::Identity => metrics::Encoding::Identity,
+            http::Encoding::Gzip => metrics::Encoding::Gzip,
+            http::Encoding::Zstd => metrics::Encoding::Zstd,
+        };
+        self.0.record_scrape(format, encoding);
+    }
+
+    fn refused(&self, why: http::Refusal) {
+        self.0.record_rejected(why.label());
+    }
+}

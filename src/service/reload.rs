@@ -1,0 +1,181 @@
+//! Where the rows wanted come from, and reading them again while the process runs.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::catalogue::counters::{self, Parsed};
+use crate::catalogue::plan::Plan;
+use crate::catalogue::{MetricNames, default_selection};
+use crate::config::{Config, Counters, DeviceSelector, InlineRow};
+use crate::http::ConfigStatus;
+use crate::nvml::reader::Request;
+use crate::sampler::Sampler;
+use crate::telemetry::Telemetry;
+
+/// The counters file's content is compared this often. By content, since a `ConfigMap` mount is
+/// swapped by a link that no watch on the file itself notices.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// Where the rows wanted come from, and how they are to be read.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    counters: Counters,
+    names: MetricNames,
+    devices: DeviceSelector,
+    quirks: bool,
+}
+
+/// A selection ready for the sampler.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) request: Arc<Request>,
+    pub(super) status: ConfigStatus,
+}
+
+impl Source {
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            counters: config.counters.clone(),
+            names: config.metric_names,
+            devices: config.devices.clone(),
+            quirks: config.quirks,
+        }
+    }
+
+    /// Reads and checks the rows; every mistake is one line.
+    pub(super) fn load(&self) -> Result<Loaded, Vec<String>> {
+        let parsed = self.parse()?;
+        for warning in &parsed.warnings {
+            tracing::warn!("{warning}");
+        }
+        for (reason, names) in &parsed.skipped {
+            tracing::warn!("{}: {reason}", names.join(", "));
+        }
+        let rows = parsed.selection.rows.len();
+        tracing::info!(source = self.label(), rows, "counters loaded");
+        let selection = Arc::new(parsed.selection);
+        Ok(Loaded {
+            request: Arc::new(Request {
+                plan: Plan::new(&selection),
+                selection,
+                devices: self.devices.clone(),
+                quirks: self.quirks,
+            }),
+            status: ConfigStatus { source: self.label(), reloading: false, error: None },
+        })
+    }
+
+    /// The rows, without saying anything in the log.
+    pub(super) fn parse(&self) -> Result<Parsed, Vec<String>> {
+        let errors = |errors: Vec<counters::CountersError>| {
+            errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        match &self.counters {
+            Counters::BuiltIn => Ok(default_selection(self.names)),
+            Counters::File { path, .. } => {
+                let text = std::fs::read_to_string(path).map_err(|error| {
+                    vec![format!("{}: cannot read the counters file: {error}", path.display())]
+                })?;
+                counters::parse(&text, &path.display().to_string(), self.names).map_err(errors)
+            }
+            Counters::Inline(rows) => {
+                counters::parse(&inline(rows), "metrics.fields", self.names).map_err(errors)
+            }
+            Counters::ConfigMap { namespace, name } => Err(vec![format!(
+                "--configmap-data={namespace}:{name}: reading a ConfigMap through the API is not \
+                 built in yet; mount it as a file and name that with --collectors"
+            )]),
+        }
+    }
+
+    fn label(&self) -> String {
+        match &self.counters {
+            Counters::BuiltIn => "built-in".to_owned(),
+            Counters::File { path, .. } => path.display().to_string(),
+            Counters::Inline(_) => "configuration file".to_owned(),
+            Counters::ConfigMap { namespace, name } => format!("ConfigMap {namespace}:{name}"),
+        }
+    }
+
+    fn file(&self) -> Option<&PathBuf> {
+        match &self.counters {
+            Counters::File { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+}
+
+/// Rows of the YAML file as a counters file.
+fn inline(rows: &[InlineRow]) -> String {
+    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+    rows.iter()
+        .map(|row| format!("{},{},{}\n", quoted(&row.name), quoted(&row.kind), quoted(&row.help)))
+        .collect()
+}
+
+/// Reads the rows again on SIGHUP and when the file's content changes. A mistake leaves the rows
+/// in use as they are.
+pub(super) struct Reloader {
+    source: Source,
+    sampler: Arc<Sampler>,
+    telemetry: Telemetry,
+    status: Arc<ArcSwap<ConfigStatus>>,
+    hangup: Signal,
+    content: Option<Vec<u8>>,
+}
+
+impl Reloader {
+    pub(super) fn new(
+        source: Source,
+        sampler: Arc<Sampler>,
+        telemetry: Telemetry,
+        status: Arc<ArcSwap<ConfigStatus>>,
+    ) -> std::io::Result<Self> {
+        let content = source.file().and_then(|path| std::fs::read(path).ok());
+        let hangup = signal(SignalKind::hangup())?;
+        Ok(Self { source, sampler, telemetry, status, hangup, content })
+    }
+
+    pub(super) async fn run(mut self) {
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        loop {
+            tokio::select! {
+                _ = self.hangup.recv() => self.reload("SIGHUP"),
+                _ = look.tick() => {
+                    let Some(path) = self.source.file() else { continue };
+                    // A file that is gone for a moment is being replaced.
+                    let Ok(content) = tokio::fs::read(path).await else { continue };
+                    if self.content.as_ref() != Some(&content) {
+                        self.content = Some(content);
+                        self.reload("the file changed");
+                    }
+                }
+            }
+        }
+    }
+
+    fn reload(&self, why: &'static str) {
+        tracing::info!(why, source = self.source.label(), "reading the counters again");
+        match self.source.load() {
+            Ok(loaded) => {
+                self.telemetry.record_reload(true);
+                self.status.store(Arc::new(loaded.status));
+                self.sampler.replace(loaded.request);
+            }
+            Err(errors) => {
+                for error in &errors {
+                    tracing::error!("{error}");
+                }
+                tracing::error!("the counters in use are kept");
+                self.telemetry.record_reload(false);
+                let former = (**self.status.load()).clone();
+                let error = Some(errors.join("; "));
+                self.status.store(Arc::new(ConfigStatus { error, ..former }));
+            }
+        }
+    }
+}
