@@ -4,8 +4,13 @@
 //! to one of the tables listed in [`TABLES`].
 
 pub mod call;
+pub mod counters;
+pub mod docs;
 pub mod field;
+pub mod names;
 pub mod pick;
+mod prelude;
+mod records;
 mod rows_clocks;
 mod rows_ecc;
 mod rows_fabric;
@@ -19,9 +24,9 @@ mod rows_throttling;
 mod rows_unserved;
 mod rows_utilisation;
 pub mod selection;
-mod shorthand;
 
 pub use call::{Call, Fact, FieldValueRead, Number, Numbers, RateRead, Scope};
+pub use counters::{CountersError, Parsed, default_selection, parse};
 pub use field::{Entity, Field, Kind, Read, Value};
 pub use selection::{MetricNames, Row, Selection};
 
