@@ -423,10 +423,10 @@ pub enum RateUnit {
 impl RateRead {
     /// The field ids of the byte counters that the rate is derived from, in KiB.
     pub fn counters(self) -> impl Iterator<Item = FieldValueRead> {
-        let entry = move |id| FieldValueRead { id, scope: self.scope, decode: Decode::Tagged };
         [(self.tx, NVLINK_TX_KIB), (self.rx, NVLINK_RX_KIB)]
             .into_iter()
-            .filter_map(move |(wanted, id)| wanted.then(|| entry(id)))
+            .filter(|(wanted, _)| *wanted)
+            .map(move |(_, id)| FieldValueRead { id, scope: self.scope, decode: Decode::Tagged })
     }
 }
 

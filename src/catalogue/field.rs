@@ -90,6 +90,7 @@ pub struct Field {
 
 impl Field {
     /// A row with the usual defaults: no aliases, no successor, no fixed label, not enabled.
+    #[must_use]
     pub const fn new(name: &'static str, id: u16, kind: Kind, entity: Entity, read: Read) -> Self {
         Self {
             name,
@@ -151,6 +152,9 @@ impl Field {
 
 impl std::fmt::Debug for Field {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Field").field("name", &self.name).field("id", &self.id).finish()
+        f.debug_struct("Field")
+            .field("name", &self.name)
+            .field("id", &self.id)
+            .finish_non_exhaustive()
     }
 }

@@ -4,9 +4,14 @@
 //! to one of the tables listed in [`TABLES`].
 
 pub mod call;
+pub mod counters;
+pub mod docs;
 pub mod field;
+pub mod names;
 pub mod pick;
 pub mod plan;
+mod prelude;
+mod records;
 mod rows_clocks;
 mod rows_ecc;
 mod rows_fabric;
@@ -20,10 +25,11 @@ mod rows_throttling;
 mod rows_unserved;
 mod rows_utilisation;
 pub mod selection;
-mod shorthand;
 
 pub use call::{Call, Fact, FieldValueRead, Number, Numbers, RateRead, Scope};
+pub use counters::{CountersError, Parsed, default_selection, parse};
 pub use field::{Entity, Field, Kind, Read, Value};
+pub use plan::Plan;
 pub use selection::{MetricNames, Row, Selection};
 
 /// All tables of rows with their titles, in the order of docs/metrics.md and metrics.csv.

@@ -1,6 +1,6 @@
 //! Clock frequencies, current, maximal and requested.
 
-use super::shorthand::*;
+use super::prelude::*;
 
 const SM: Call = Call::ClockInfo(Clock::Sm);
 const MEMORY: Call = Call::ClockInfo(Clock::Memory);

@@ -1,6 +1,6 @@
 //! Memory health: ECC errors, retired pages, remapped rows.
 
-use super::shorthand::*;
+use super::prelude::*;
 
 /// An ECC total. NVML leaves the tag of these four at double whatever it writes.
 const fn total(id: u16) -> Read {

@@ -1,6 +1,6 @@
-//! The NVLink fabric, the chip-to-chip link, and the place of the GPU in its rack.
+//! The `NVLink` fabric, the chip-to-chip link, and the place of the GPU in its rack.
 
-use super::shorthand::*;
+use super::prelude::*;
 
 const FABRIC: Call = Call::FabricInfo;
 const PLATFORM: Call = Call::PlatformInfo;

@@ -1,6 +1,6 @@
 //! Who the GPU is, and with what software: facts read once.
 
-use super::shorthand::*;
+use super::prelude::*;
 
 /// A numeric fact typed as a gauge.
 const fn number(name: &'static str, id: u16, entity: Entity, fact: Fact) -> Field {

@@ -1,6 +1,6 @@
 //! Framebuffer and BAR1: how much there is and how much is used.
 
-use super::shorthand::*;
+use super::prelude::*;
 
 const FB: Call = Call::MemoryInfo;
 const BAR1: Call = Call::Bar1MemoryInfo;

@@ -1,6 +1,6 @@
 //! `NVLink`: state, errors and throughput, of all links and of each.
 
-use super::shorthand::*;
+use super::prelude::*;
 
 const ALL: Scope = Scope::AllLinks;
 const EACH: Scope = Scope::EachLink;
@@ -13,7 +13,7 @@ const fn byte_rate(scope: Scope) -> Read {
     Read::Rate(RateRead { tx: true, rx: true, scope, unit: RateUnit::Bytes })
 }
 
-/// An NVLink 5 counter, summed over all links.
+/// An `NVLink` 5 counter, summed over all links.
 const fn sum(id: u16, pick: Pick) -> Read {
     scoped(id, ALL, Decode::Tagged, pick)
 }
@@ -187,7 +187,7 @@ pub(super) const RX_RATE_BY_LINK: &[Field] = one_way_rates!("RX_BANDWIDTH", "RX_
     0 879, 1 880, 2 881, 3 882, 4 883, 5 884, 6 885, 7 886, 8 887, 9 888, 10 889, 11 890,
     12 891, 13 892, 14 893, 15 894, 16 895, 17 896);
 
-/// Counters that came with NVLink 5 (Blackwell), asked for as the sum over all links.
+/// Counters that came with `NVLink` 5 (Blackwell), asked for as the sum over all links.
 #[rustfmt::skip]
 pub(super) const NVLINK5: &[Field] = &[
     counter("DCGM_FI_DEV_NVLINK_COUNT_TX_PACKETS", 1200, Gpu, sum(201, pick::value))

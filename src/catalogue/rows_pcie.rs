@@ -1,8 +1,8 @@
-//! The PCIe link: width, generation, traffic, errors.
+//! The `PCIe` link: width, generation, traffic, errors.
 
-use super::shorthand::*;
+use super::prelude::*;
 
-/// Kinds of PCIe errors for which DCGM has no field.
+/// Kinds of `PCIe` errors for which DCGM has no field.
 macro_rules! pcie_errors {
     ($id:literal, $type:literal) => {
         counter("nvml_pcie_errors_total", 0, Gpu, field($id, pick::value))

@@ -1,6 +1,6 @@
 //! Temperatures, power, energy, fan, performance state, power smoothing.
 
-use super::shorthand::*;
+use super::prelude::*;
 
 const LIMITS: Call = Call::PowerManagementLimitConstraints;
 

@@ -1,6 +1,6 @@
 //! Errors, modes and licences: what state the GPU is in.
 
-use super::shorthand::*;
+use super::prelude::*;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Field] = &[

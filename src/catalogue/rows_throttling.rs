@@ -1,6 +1,6 @@
 //! Why the clocks are below their maximum, and for how long they have been.
 
-use super::shorthand::*;
+use super::prelude::*;
 
 /// Only this reason's bit of the mask.
 macro_rules! reason {

@@ -2,7 +2,7 @@
 //! are known so that such a file starts the exporter and one line of the log can say what is
 //! missing.
 
-use super::shorthand::*;
+use super::prelude::*;
 
 /// Rows of one reason: name, DCGM id, then the other spellings after `=`.
 macro_rules! unserved {

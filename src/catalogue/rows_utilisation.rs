@@ -1,6 +1,6 @@
 //! How busy the engines are, and with what.
 
-use super::shorthand::*;
+use super::prelude::*;
 
 const RATES: Call = Call::UtilizationRates;
 

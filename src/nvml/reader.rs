@@ -12,8 +12,8 @@ use super::library::Session;
 use super::mig::{self, Instance, Profiles};
 use super::rates::Rates;
 use super::raw::Handle;
-use crate::catalogue::plan::{Plan, PlannedCall};
-use crate::catalogue::{Call, Number, Numbers, Read, Selection, Value};
+use crate::catalogue::plan::{Plan, PlannedCall, Takers};
+use crate::catalogue::{Call, Number, Numbers, Row, Selection, Value};
 use crate::config::{DeviceSelector, GpuId, InstanceId};
 use crate::sampler::snapshot::{GpuIdentity, GpuReading, InstanceReading, Sample};
 use crate::sampler::xids::Xids;
@@ -129,12 +129,7 @@ type Parts = (bool, Vec<Sample>, Vec<(u16, Arc<str>)>, Vec<InstanceReading>);
 impl Bound {
     fn new(session: &Session, id: usize, handle: Handle, request: &Arc<Request>) -> Self {
         let plan = &request.plan;
-        let mut reads: Vec<_> = plan.field_values.iter().map(|planned| planned.read).collect();
-        for read in Rates::counters(plan) {
-            if !reads.contains(&read) {
-                reads.push(read);
-            }
-        }
+        let reads: Vec<_> = plan.field_values.iter().map(|planned| planned.read).collect();
         Self {
             session: id,
             handle,
@@ -276,7 +271,7 @@ impl Bound {
                     Ok(Stamped { number, .. }) => {
                         let mut numbers: Numbers = Default::default();
                         numbers[0] = Some(number);
-                        work.samples(&planned.rows, &planned.labels, &numbers, link, board);
+                        work.samples(&planned.takers, &numbers, link, board);
                     }
                     Err(code) => {
                         if code.meaning() != Meaning::Unsupported {
@@ -284,7 +279,7 @@ impl Bound {
                         }
                         if link.is_none() {
                             work.unsupported
-                                .extend(planned.rows.iter().map(|row| (*row, code.name())));
+                                .extend(planned.takers.rows.iter().map(|row| (*row, code.name())));
                         }
                     }
                 }
@@ -300,20 +295,23 @@ impl Bound {
             match value {
                 Ok(FactValue::Text(text)) => {
                     let text: Arc<str> = text.as_str().into();
-                    texts.extend(planned.rows.iter().map(|row| (*row, Arc::clone(&text))));
-                    work.labels.extend(planned.labels.iter().map(|row| (*row, Arc::clone(&text))));
+                    texts.extend(planned.takers.rows.iter().map(|row| (*row, Arc::clone(&text))));
+                    work.labels
+                        .extend(planned.takers.labels.iter().map(|row| (*row, Arc::clone(&text))));
                 }
                 Ok(FactValue::Number(number)) => {
-                    board.extend(planned.rows.iter().map(|row| Sample {
+                    board.extend(planned.takers.rows.iter().map(|row| Sample {
                         row: *row,
                         link: None,
                         value: Value::Int(*number),
                     }));
                     let text: Arc<str> = number.to_string().into();
-                    work.labels.extend(planned.labels.iter().map(|row| (*row, Arc::clone(&text))));
+                    work.labels
+                        .extend(planned.takers.labels.iter().map(|row| (*row, Arc::clone(&text))));
                 }
                 Err(code) => {
-                    work.unsupported.extend(planned.rows.iter().map(|row| (*row, code.name())));
+                    work.unsupported
+                        .extend(planned.takers.rows.iter().map(|row| (*row, code.name())));
                 }
             }
         }
@@ -341,12 +339,13 @@ impl Work<'_> {
         };
         match answer {
             Ok(numbers) => {
-                self.samples(&planned.rows, &planned.labels, &numbers, link, samples);
+                self.samples(&planned.takers, &numbers, link, samples);
                 Ok(())
             }
             Err(code) => {
                 if link.is_none() {
-                    self.unsupported.extend(planned.rows.iter().map(|row| (*row, code.name())));
+                    self.unsupported
+                        .extend(planned.takers.rows.iter().map(|row| (*row, code.name())));
                 }
                 self.failed(calls::name(planned.call), code)
             }
@@ -355,18 +354,17 @@ impl Work<'_> {
 
     fn samples(
         &mut self,
-        rows: &[u16],
-        labels: &[u16],
+        takers: &Takers,
         numbers: &Numbers,
         link: Option<u8>,
         samples: &mut Vec<Sample>,
     ) {
-        for row in rows {
-            let value = pick(&self.request.selection.rows, *row, numbers);
+        for row in &takers.rows {
+            let value = convert(&self.request.selection.rows, *row, numbers);
             samples.extend(value.map(|value| Sample { row: *row, link, value }));
         }
-        for label in labels {
-            let value = pick(&self.request.selection.labels, *label, numbers);
+        for label in &takers.labels {
+            let value = convert(&self.request.selection.labels, *label, numbers);
             self.labels.extend(value.map(|value| (*label, text(value).into())));
         }
     }
@@ -397,7 +395,7 @@ impl Work<'_> {
 
     fn last_xid(&self, xids: &Xids, uuid: &str, instance: Option<u32>, samples: &mut Vec<Sample>) {
         let Some(xid) = xids.last(uuid, instance) else { return };
-        samples.extend(self.request.plan.xids.iter().map(|row| Sample {
+        samples.extend(self.request.plan.last_xid.rows.iter().map(|row| Sample {
             row: *row,
             link: None,
             value: Value::Int(i64::try_from(xid).unwrap_or(i64::MAX)),
@@ -415,11 +413,8 @@ fn links(call: Call, count: u8) -> impl Iterator<Item = Option<u8>> {
     once.into_iter().chain(each.map(Some))
 }
 
-fn pick(rows: &[crate::catalogue::Row], row: u16, numbers: &Numbers) -> Option<Value> {
-    match rows.get(usize::from(row))?.field.read {
-        Read::Call(_, pick) | Read::FieldValue(_, pick) => pick(numbers),
-        _ => None,
-    }
+fn convert(rows: &[Row], position: u16, numbers: &Numbers) -> Option<Value> {
+    rows.get(usize::from(position))?.field.convert(numbers)
 }
 
 fn text(value: Value) -> String {

@@ -7,9 +7,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::catalogue::counters::{self, Parsed};
-use crate::catalogue::plan::Plan;
-use crate::catalogue::{MetricNames, default_selection};
+use crate::catalogue::{CountersError, MetricNames, Parsed, Plan, default_selection, parse};
 use crate::config::{Config, Counters, DeviceSelector, InlineRow};
 use crate::http::ConfigStatus;
 use crate::nvml::reader::Request;
@@ -71,19 +69,20 @@ impl Source {
 
     /// The rows, without saying anything in the log.
     pub(super) fn parse(&self) -> Result<Parsed, Vec<String>> {
-        let errors = |errors: Vec<counters::CountersError>| {
-            errors.iter().map(ToString::to_string).collect::<Vec<_>>()
-        };
+        let errors =
+            |errors: Vec<CountersError>| errors.iter().map(ToString::to_string).collect::<Vec<_>>();
         match &self.counters {
-            Counters::BuiltIn => Ok(default_selection(self.names)),
+            Counters::BuiltIn => {
+                Ok(Parsed { selection: default_selection(self.names), ..Parsed::default() })
+            }
             Counters::File { path, .. } => {
                 let text = std::fs::read_to_string(path).map_err(|error| {
                     vec![format!("{}: cannot read the counters file: {error}", path.display())]
                 })?;
-                counters::parse(&text, &path.display().to_string(), self.names).map_err(errors)
+                parse(&text, &path.display().to_string(), self.names).map_err(errors)
             }
             Counters::Inline(rows) => {
-                counters::parse(&inline(rows), "metrics.fields", self.names).map_err(errors)
+                parse(&inline(rows), "metrics.fields", self.names).map_err(errors)
             }
             Counters::ConfigMap { namespace, name } => Err(vec![format!(
                 "--configmap-data={namespace}:{name}: reading a ConfigMap through the API is not \

@@ -1,0 +1,181 @@
+//! Splits comma-separated text into records, by the rules of the parser that dcgm-exporter uses
+//! (Go's `encoding/csv`), whose verdict on a file must be ours.
+//!
+//! The `csv` crate cannot be told to do so: it takes a quote inside an unquoted column for text where that parser refuses
+//! the file, and an open quote swallows the rest of the file, so that later faults go unreported.
+
+/// One record: at which line it starts, and its columns, or why there are none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Record {
+    /// Counted from 1.
+    pub(super) line: usize,
+    /// The columns, untrimmed.
+    pub(super) columns: Result<Vec<String>, Fault>,
+}
+
+/// What is wrong with a record's quotes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// A quote inside a column that does not start with one.
+    Bare,
+    /// Text between a closing quote and the next comma.
+    Trailing,
+    /// A quote that is never closed.
+    Open,
+}
+
+/// Splits the text. Empty lines are no records, nor are lines whose first byte is `#`. A faulty
+/// record ends with its first line, so that one stray quote hides no other fault.
+pub(super) fn records(text: &str) -> Vec<Record> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines: Vec<&str> =
+        text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
+    let mut records = Vec::new();
+    let mut rest = lines.as_slice();
+    while let Some((first, after)) = rest.split_first() {
+        let line = lines.len() - after.len();
+        rest = after;
+        if first.is_empty() || first.starts_with('#') {
+            continue;
+        }
+        let mut following = after.iter().copied();
+        let columns = columns(first, &mut following);
+        if columns.is_ok() {
+            rest = &after[after.len() - following.len()..];
+        }
+        records.push(Record { line, columns });
+    }
+    records
+}
+
+/// The columns of the record that starts with `first`; takes as many of the following lines as
+/// its quoted columns reach over.
+fn columns<'a>(
+    first: &'a str,
+    following: &mut impl Iterator<Item = &'a str>,
+) -> Result<Vec<String>, Fault> {
+    let mut columns = Vec::new();
+    let mut rest = Some(first);
+    while let Some(line) = rest {
+        let (column, after) = match line.strip_prefix('"') {
+            Some(quoted) => quoted_column(quoted, following)?,
+            None => match line.split_once(',') {
+                Some((column, after)) => (column.to_owned(), Some(after)),
+                None => (line.to_owned(), None),
+            },
+        };
+        if !line.starts_with('"') && column.contains('"') {
+            return Err(Fault::Bare);
+        }
+        columns.push(column);
+        rest = after;
+    }
+    Ok(columns)
+}
+
+/// The column after an opening quote, and what follows the comma after its closing one.
+fn quoted_column<'a>(
+    mut rest: &'a str,
+    following: &mut impl Iterator<Item = &'a str>,
+) -> Result<(String, Option<&'a str>), Fault> {
+    let mut column = String::new();
+    loop {
+        let Some((text, after)) = rest.split_once('"') else {
+            column.push_str(rest);
+            column.push('\n');
+            rest = following.next().ok_or(Fault::Open)?;
+            continue;
+        };
+        column.push_str(text);
+        if let Some(more) = after.strip_prefix('"') {
+            column.push('"');
+            rest = more;
+        } else if let Some(more) = after.strip_prefix(',') {
+            return Ok((column, Some(more)));
+        } else if after.is_empty() {
+            return Ok((column, None));
+        } else {
+            return Err(Fault::Trailing);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn columns_of(text: &str) -> Vec<Result<Vec<String>, Fault>> {
+        records(text).into_iter().map(|record| record.columns).collect()
+    }
+
+    #[test]
+    fn quotes_are_judged_as_the_go_parser_does() {
+        for (text, expected) in [
+            ("a,b,\"c, d\"", Ok(vec!["a", "b", "c, d"])),
+            ("a,b,\"c \"\"d\"\"\"", Ok(vec!["a", "b", "c \"d\""])),
+            ("a,\"b\nc\",d", Ok(vec!["a", "b\nc", "d"])),
+            ("a,\"b\r\nc\",d\r\n", Ok(vec!["a", "b\nc", "d"])),
+            ("a,b, \"c\"", Err(Fault::Bare)),
+            ("a,b,c\"", Err(Fault::Bare)),
+            ("a,\"b\"c,d", Err(Fault::Trailing)),
+            ("a,\"b\" ,d", Err(Fault::Trailing)),
+            ("a,b,\"c", Err(Fault::Open)),
+            ("a,b,\"c\n", Err(Fault::Open)),
+            ("a,,", Ok(vec!["a", "", ""])),
+            ("a,b,\"\"", Ok(vec!["a", "b", ""])),
+        ] {
+            let expected = expected.map(|columns| columns.into_iter().map(String::from).collect());
+            assert_eq!(columns_of(text), [expected], "{text:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_first_byte_makes_a_comment() {
+        assert_eq!(columns_of("# a,b\n\n\r\n#\n"), []);
+        assert_eq!(columns_of(" # a,b"), [Ok(vec![" # a".into(), "b".into()])]);
+        assert_eq!(columns_of("\u{feff}# a,b\na"), [Ok(vec!["a".into()])]);
+    }
+
+    #[test]
+    fn a_stray_quote_costs_one_line() {
+        let found = records("a,\"b\nc,d\"e\nf,g\n");
+        let lines: Vec<_> =
+            found.iter().map(|record| (record.line, record.columns.is_ok())).collect();
+        assert_eq!(lines, [(1, false), (2, false), (3, true)]);
+    }
+
+    #[test]
+    fn lines_are_counted_over_quoted_newlines() {
+        let lines: Vec<_> = records("a,\"b\n\nc\"\n# x\nd").iter().map(|r| r.line).collect();
+        assert_eq!(lines, [1, 5]);
+    }
+
+    proptest! {
+        #[test]
+        fn text_without_quotes_is_split_as_the_csv_crate_does(text in "([ab#, \t]{0,5}\r?\n){0,6}[ab,]{0,4}") {
+            let mut reader = csv::ReaderBuilder::new()
+                .has_headers(false)
+                .flexible(true)
+                .comment(Some(b'#'))
+                .from_reader(text.as_bytes());
+            let theirs: Vec<Result<Vec<String>, Fault>> = reader
+                .records()
+                .map(|record| Ok(record.unwrap().iter().map(String::from).collect()))
+                .collect();
+            prop_assert_eq!(columns_of(&text), theirs);
+        }
+
+        #[test]
+        fn any_columns_survive_quoting(rows in prop::collection::vec(prop::collection::vec("[^\r\u{feff}]{0,9}", 1..4), 0..5)) {
+            let quoted = |column: &String| format!("\"{}\"", column.replace('"', "\"\""));
+            let text: String = rows
+                .iter()
+                .map(|row| row.iter().map(quoted).collect::<Vec<_>>().join(",") + "\n")
+                .collect();
+            let rows: Vec<_> = rows.into_iter().map(Ok).collect();
+            prop_assert_eq!(columns_of(&text), rows);
+        }
+    }
+}
