@@ -8,9 +8,13 @@ pub mod pages;
 pub mod serve;
 pub mod status;
 
+mod activity;
 mod compress;
+mod connection;
 mod landing;
 mod routes;
+mod slots;
+mod transport;
 
 pub use app::{App, Liveness, Nobody, Observe, Refusal};
 pub use limits::Limits;

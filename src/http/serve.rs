@@ -1,41 +1,35 @@
-//! Connections: accepted, answered, ended.
+//! Listeners to connections: accepting, and ending in time.
 
-use std::convert::Infallible;
 use std::future::Future;
-use std::pin::pin;
-use std::time::Duration;
+use std::io;
+use std::sync::Arc;
 
-use axum::Router;
-use axum::body::Body;
-use hyper::Request;
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tower::ServiceExt;
 
-use super::app::App;
-use super::limits::{ACCEPT_PAUSE, MAX_HEADER_BYTES, MAX_HEADERS};
+use super::app::{App, Refusal};
+use super::connection::{self, Server};
+use super::limits::ACCEPT_PAUSE;
 use super::listen::Listeners;
-use super::routes;
+use super::slots::Slots;
 
 /// Serves until `shutdown` resolves, then closes the listeners, lets answers under way end within
-/// the grace time, and returns.
+/// the grace time, cuts off the rest and returns.
+///
+/// Fails only if the runtime cannot take over a socket.
 pub async fn serve(
     listeners: Listeners,
     app: App,
     shutdown: impl Future<Output = ()>,
-) -> std::io::Result<()> {
-    let grace = app.limits.shutdown_grace;
-    let router = routes::router(app);
+) -> io::Result<()> {
+    let slots = Arc::new(Slots::new(app.limits.clone()));
+    let server = Arc::new(Server::new(app));
     let (stop, stopping) = watch::channel(false);
     let mut loops = JoinSet::new();
     for socket in listeners.sockets {
         let socket = TcpListener::from_std(socket)?;
-        loops.spawn(accept(socket, router.clone(), stopping.clone(), grace));
+        loops.spawn(accept(socket, server.clone(), slots.clone(), stopping.clone()));
     }
     shutdown.await;
     stop.send_replace(true);
@@ -45,21 +39,25 @@ pub async fn serve(
 
 async fn accept(
     socket: TcpListener,
-    router: Router,
+    server: Arc<Server>,
+    slots: Arc<Slots>,
     mut stopping: watch::Receiver<bool>,
-    grace: Duration,
 ) {
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
             accepted = socket.accept() => accepted,
             Some(_) = connections.join_next() => continue,
-            _ = stopping.wait_for(|stop| *stop) => break,
+            () = told(&mut stopping) => break,
         };
         match accepted {
-            Ok((stream, _)) => {
-                connections.spawn(connection(stream, router.clone(), stopping.clone()));
-            }
+            Ok((stream, _)) => match slots.take().await {
+                Some(slot) => {
+                    let server = server.clone();
+                    connections.spawn(connection::run(stream, slot, server, stopping.clone()));
+                }
+                None => server.refused(Refusal::Connections),
+            },
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -68,28 +66,13 @@ async fn accept(
     }
     drop(socket);
     let ended = async { while connections.join_next().await.is_some() {} };
-    if tokio::time::timeout(grace, ended).await.is_err() {
-        tracing::debug!("connections still open at shutdown are cut off");
+    if tokio::time::timeout(server.shutdown_grace(), ended).await.is_err() {
+        tracing::info!(cut_off = connections.len(), "clients were too slow for the shutdown");
+        connections.shutdown().await;
     }
 }
 
-async fn connection(stream: TcpStream, router: Router, mut stopping: watch::Receiver<bool>) {
-    let service = service_fn(move |request: Request<Incoming>| {
-        let router = router.clone();
-        async move {
-            let Ok(response) = router.oneshot(request.map(Body::new)).await;
-            Ok::<_, Infallible>(response)
-        }
-    });
-    let mut builder = auto::Builder::new(TokioExecutor::new()).http1_only();
-    builder.http1().max_buf_size(MAX_HEADER_BYTES).max_headers(MAX_HEADERS);
-    builder.http1().header_read_timeout(None);
-    let mut served = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    tokio::select! {
-        _ = served.as_mut() => return,
-        _ = stopping.wait_for(|stop| *stop) => served.as_mut().graceful_shutdown(),
-    }
-    if let Err(error) = served.await {
-        tracing::debug!(error, "connection ended");
-    }
+/// Resolves when it is time to stop; a sender that is gone says the same.
+pub(super) async fn told(stopping: &mut watch::Receiver<bool>) {
+    let _ = stopping.wait_for(|stop| *stop).await;
 }

@@ -1,5 +1,7 @@
 //! The server over real sockets on loopback. Time limits here only end a test that hangs.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test ends where it fails")]
 
+mod limits;
 mod routes;
+mod shutdown;
 mod support;

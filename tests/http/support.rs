@@ -2,15 +2,16 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use nvml_exporter::exposition::page::{Body, Page};
-use nvml_exporter::http::{self, App, Limits, Listeners, PageStore, Status};
+use nvml_exporter::http::{
+    self, App, Encoding, Format, Limits, Listeners, Observe, PageStore, Refusal, Status,
+};
 use tokio::sync::oneshot;
 
 /// After this long a test has hung.
@@ -20,7 +21,6 @@ pub(crate) const HUNG: Duration = Duration::from_secs(20);
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
-    ended: mpsc::Receiver<()>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -32,7 +32,6 @@ impl Server {
     pub(crate) fn on(listeners: Listeners, app: App) -> Self {
         let address = listeners.addresses()[0];
         let (stop, stopped) = oneshot::channel();
-        let (ending, ended) = mpsc::channel();
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(2)
@@ -41,9 +40,8 @@ impl Server {
                 .unwrap();
             let shutdown = async { stopped.await.unwrap_or_default() };
             runtime.block_on(http::serve(listeners, app, shutdown)).unwrap();
-            ending.send(()).unwrap();
         });
-        Self { address, stop: Some(stop), ended, thread: Some(thread) }
+        Self { address, stop: Some(stop), thread: Some(thread) }
     }
 
     pub(crate) fn stop(&mut self) {
@@ -53,7 +51,7 @@ impl Server {
     }
 
     pub(crate) fn wait(&mut self) {
-        self.ended.recv_timeout(HUNG).expect("the server does not end");
+        until(|| self.thread.as_ref().is_none_or(JoinHandle::is_finished));
         if let Some(thread) = self.thread.take() {
             thread.join().unwrap();
         }
@@ -144,4 +142,63 @@ pub(crate) fn app(page: Page, limits: Limits) -> App {
     pages.publish(page);
     let status = Status { last_pass: Some(Instant::now()), passes: 1, ..Status::default() };
     App::new(pages, Arc::new(ArcSwap::from_pointee(status)), limits)
+}
+
+/// Remembers what the server says it did.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    refusals: Mutex<Vec<Refusal>>,
+    scrapes: Mutex<Vec<(Format, Encoding)>>,
+}
+
+impl Observe for Recorder {
+    fn scraped(&self, format: Format, encoding: Encoding) {
+        self.scrapes.lock().unwrap().push((format, encoding));
+    }
+
+    fn refused(&self, why: Refusal) {
+        self.refusals.lock().unwrap().push(why);
+    }
+}
+
+impl Recorder {
+    pub(crate) fn scrapes(&self) -> Vec<(Format, Encoding)> {
+        self.scrapes.lock().unwrap().clone()
+    }
+
+    pub(crate) fn refusals(&self) -> Vec<Refusal> {
+        self.refusals.lock().unwrap().clone()
+    }
+
+    pub(crate) fn wait_for(&self, why: Refusal) {
+        until(|| self.refusals().contains(&why));
+    }
+}
+
+/// Waits for a condition that has to come true.
+pub(crate) fn until(condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < HUNG, "what was waited for does not happen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A server over `page` that tells the recorder.
+pub(crate) fn recorded(page: Page, limits: Limits) -> (Server, Arc<Recorder>) {
+    let recorder = Arc::new(Recorder::default());
+    let mut app = app(page, limits);
+    app.observer = recorder.clone();
+    (Server::start(app), recorder)
+}
+
+/// Reads until the server closes or resets the connection.
+pub(crate) fn drain(stream: &mut TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    match stream.read_to_end(&mut bytes) {
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+            unreachable!("the server keeps the connection open")
+        }
+        _ => bytes,
+    }
 }
