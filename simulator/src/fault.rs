@@ -1,0 +1,142 @@
+//! Faults that a control command has asked for: errors, delays, calls that never return.
+
+use std::time::Duration;
+
+use crate::code::Code;
+
+/// Whom a fault strikes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Victim {
+    /// One GPU, by its number in the scenario.
+    Gpu(usize),
+    /// Every GPU.
+    AllGpus,
+    /// Functions that have no device.
+    System,
+}
+
+impl Victim {
+    fn meets(self, gpu: Option<usize>) -> bool {
+        match self {
+            Self::Gpu(number) => gpu == Some(number),
+            Self::AllGpus => gpu.is_some(),
+            Self::System => gpu.is_none(),
+        }
+    }
+}
+
+/// What happens.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Effect {
+    Error(Code),
+    Latency(Duration),
+    Hang,
+    /// `nvmlReturn` of one field id (or all) in `nvmlDeviceGetFieldValues`.
+    Field(Option<u32>, Code),
+}
+
+impl Effect {
+    fn same_kind(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Field(a, _), Self::Field(b, _)) => a == b,
+            _ => std::mem::discriminant(&self) == std::mem::discriminant(&other),
+        }
+    }
+}
+
+/// A fault: an effect on some function (or all) of some victim.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Fault {
+    pub(crate) victim: Victim,
+    /// `None` is every function.
+    pub(crate) function: Option<String>,
+    pub(crate) effect: Effect,
+}
+
+/// The faults in force.
+#[derive(Debug, Default)]
+pub(crate) struct Faults(Vec<Fault>);
+
+impl Faults {
+    /// Puts a fault in force, in place of one of the same kind.
+    pub(crate) fn add(&mut self, fault: Fault) {
+        self.clear(&fault);
+        self.0.push(fault);
+    }
+
+    /// Takes back a fault: same victim, function and kind, whatever its value. `*` as the function
+    /// takes back those on single functions too.
+    pub(crate) fn clear(&mut self, like: &Fault) {
+        self.0.retain(|f| {
+            f.victim != like.victim
+                || !f.effect.same_kind(like.effect)
+                || (like.function.is_some() && f.function != like.function)
+        });
+    }
+
+    /// The error a call is to return.
+    pub(crate) fn error(&self, function: &str, gpu: Option<usize>) -> Option<Code> {
+        self.matching(function, gpu).find_map(|f| match f.effect {
+            Effect::Error(code) => Some(code),
+            _ => None,
+        })
+    }
+
+    /// How long a call is to take.
+    pub(crate) fn latency(&self, function: &str, gpu: Option<usize>) -> Option<Duration> {
+        self.matching(function, gpu).find_map(|f| match f.effect {
+            Effect::Latency(time) => Some(time),
+            _ => None,
+        })
+    }
+
+    /// Whether a call is to hang.
+    pub(crate) fn hangs(&self, function: &str, gpu: Option<usize>) -> bool {
+        self.matching(function, gpu).any(|f| f.effect == Effect::Hang)
+    }
+
+    /// The error a field value is to carry.
+    pub(crate) fn field(&self, gpu: usize, id: u32) -> Option<Code> {
+        self.0.iter().rev().filter(|f| f.victim.meets(Some(gpu))).find_map(|f| match f.effect {
+            Effect::Field(wanted, code) if wanted.is_none_or(|w| w == id) => Some(code),
+            _ => None,
+        })
+    }
+
+    /// The last word counts: later faults hide earlier ones.
+    fn matching(&self, function: &str, gpu: Option<usize>) -> impl Iterator<Item = &Fault> {
+        self.0.iter().rev().filter(move |f| {
+            f.victim.meets(gpu) && f.function.as_deref().is_none_or(|name| name == function)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(victim: Victim, function: Option<&str>, code: Code) -> Fault {
+        Fault { victim, function: function.map(str::to_owned), effect: Effect::Error(code) }
+    }
+
+    #[test]
+    fn faults_strike_whom_they_name() {
+        let mut faults = Faults::default();
+        faults.add(error(Victim::Gpu(3), Some("f"), 999));
+        assert_eq!(faults.error("f", Some(3)), Some(999));
+        assert_eq!(faults.error("f", Some(2)), None);
+        assert_eq!(faults.error("g", Some(3)), None);
+        assert_eq!(faults.error("f", None), None);
+    }
+
+    #[test]
+    fn the_last_word_counts_and_a_star_clears_all() {
+        let mut faults = Faults::default();
+        faults.add(error(Victim::AllGpus, None, 3));
+        faults.add(error(Victim::AllGpus, Some("f"), 15));
+        assert_eq!(faults.error("f", Some(0)), Some(15));
+        assert_eq!(faults.error("g", Some(0)), Some(3));
+        faults.clear(&error(Victim::AllGpus, None, 0));
+        assert_eq!(faults.error("f", Some(0)), None);
+    }
+}

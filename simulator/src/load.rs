@@ -1,0 +1,34 @@
+//! What happens when the library is loaded.
+
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use crate::trace;
+use crate::world::{self, Environment};
+
+static LOADED: OnceLock<Instant> = OnceLock::new();
+
+/// Runs before the client can look up the first symbol.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = on_load;
+
+extern "C" fn on_load() {
+    LOADED.get_or_init(Instant::now);
+    let read = |name: &str| std::env::var(name).ok();
+    if let Some(path) = read("NVML_SIM_TRACE").filter(|p| !p.is_empty()) {
+        trace::open(&path);
+    }
+    world::load(Environment {
+        scenario: read("NVML_SIM_SCENARIO").filter(|s| !s.is_empty()),
+        seed: read("NVML_SIM_SEED"),
+        clock: read("NVML_SIM_CLOCK"),
+        control: read("NVML_SIM_CONTROL"),
+        hide: read("NVML_SIM_HIDE"),
+    });
+}
+
+/// Milliseconds since the library was loaded.
+pub(crate) fn millis() -> f64 {
+    LOADED.get_or_init(Instant::now).elapsed().as_secs_f64() * 1e3
+}
