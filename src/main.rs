@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use nvml_exporter::config::{self, Command, Config, Stop, ThisMachine};
+use nvml_exporter::service::inspect::Verdict;
 use nvml_exporter::{service, telemetry};
 
 fn main() -> ExitCode {
@@ -24,20 +25,39 @@ fn run(config: Config) -> ExitCode {
         complain(&error);
         return ExitCode::FAILURE;
     }
-    for warning in &config.warnings {
-        tracing::warn!("{warning}");
-    }
-    let result = match config.command {
-        Command::Serve => service::run(config).map_err(|error| error.to_string()),
-        Command::Check | Command::Fields => Err("not built yet".to_owned()),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            complain(&error);
-            ExitCode::FAILURE
+    if config.command == Command::Serve {
+        for warning in &config.warnings {
+            tracing::warn!("{warning}");
         }
     }
+    let result = match config.command {
+        Command::Serve => service::run(config).map(|()| ExitCode::SUCCESS),
+        Command::Check => service::inspect::check(&config).map(|(report, verdict)| {
+            print(&report);
+            match verdict {
+                Verdict::Fine => ExitCode::SUCCESS,
+                Verdict::NothingHere => ExitCode::from(NOTHING_HERE),
+            }
+        }),
+        Command::Fields => service::inspect::list(&config).map(|report| {
+            print(&report);
+            ExitCode::SUCCESS
+        }),
+    };
+    result.unwrap_or_else(|error| {
+        complain(&error);
+        ExitCode::FAILURE
+    })
+}
+
+/// `check`'s exit status when the configuration is right and the node has nothing to export.
+const NOTHING_HERE: u8 = 2;
+
+fn print(report: &str) {
+    use std::io::Write as _;
+
+    // A reader that has closed the pipe has seen what it wanted.
+    let _ = std::io::stdout().write_all(report.as_bytes());
 }
 
 /// One line on standard error for each mistake, whatever the log level.

@@ -48,7 +48,7 @@ impl Publisher {
         let mut passes = 0;
         let (mut seen, mut snapshot) = self.latest.get();
         loop {
-            if decided(&snapshot) && seen > 0 {
+            if snapshot.is_decided() && seen > 0 {
                 passes = seen;
             }
             let page =
@@ -82,19 +82,12 @@ impl Publisher {
             },
             library: library_line(&snapshot.library),
             devices: snapshot.gpus.iter().flat_map(device_lines).collect(),
-            last_pass: decided(snapshot).then(|| instant(snapshot.taken)),
+            last_pass: snapshot.is_decided().then(|| instant(snapshot.taken)),
             passes,
             stale_after: Some(self.settings.max_age),
             config: (**self.config.load()).clone(),
         }
     }
-}
-
-/// Whether the snapshot tells how things stand: a first pass is over, or it is known that there
-/// is nothing to pass over.
-fn decided(snapshot: &Snapshot) -> bool {
-    snapshot.library != Library::Starting
-        && snapshot.gpus.iter().all(|gpu| gpu.status != GpuStatus::Starting)
 }
 
 /// The wall clock can be set; an instant cannot, and both are needed.

@@ -1,6 +1,7 @@
 //! The process as a whole: builds the parts from a configuration, connects them, runs until told
 //! to stop.
 
+pub mod inspect;
 mod reload;
 
 use std::path::Path;
@@ -72,10 +73,7 @@ async fn serve(config: Config) -> Result<(), ServeError> {
     for address in listeners.addresses() {
         tracing::info!(%address, "listening");
     }
-    let telemetry = Telemetry::new(Build {
-        version: env!("CARGO_PKG_VERSION"),
-        revision: option_env!("NVML_EXPORTER_REVISION").unwrap_or(""),
-    });
+    let telemetry = build_telemetry();
     telemetry.record_reload(true);
     let sampler = Arc::new(Sampler::start(
         SamplerSettings {
@@ -135,6 +133,13 @@ async fn given_up(gave_up: &mut tokio::sync::watch::Receiver<bool>) {
         // The library thread ended without giving up.
         std::future::pending::<()>().await;
     }
+}
+
+fn build_telemetry() -> Telemetry {
+    Telemetry::new(Build {
+        version: env!("CARGO_PKG_VERSION"),
+        revision: option_env!("NVML_EXPORTER_REVISION").unwrap_or(""),
+    })
 }
 
 /// The library to load.

@@ -20,6 +20,16 @@ pub struct Snapshot {
     pub gpus: Vec<Gpu>,
 }
 
+impl Snapshot {
+    /// Whether it tells how things stand: a first pass is over, or it is known that there is
+    /// nothing to pass over.
+    #[must_use]
+    pub fn is_decided(&self) -> bool {
+        self.library != Library::Starting
+            && self.gpus.iter().all(|gpu| gpu.status != Status::Starting)
+    }
+}
+
 /// NVML itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Library {

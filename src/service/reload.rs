@@ -91,7 +91,7 @@ impl Source {
         }
     }
 
-    fn label(&self) -> String {
+    pub(super) fn label(&self) -> String {
         match &self.counters {
             Counters::BuiltIn => "built-in".to_owned(),
             Counters::File { path, .. } => path.display().to_string(),
