@@ -9,6 +9,7 @@ pub mod docs;
 pub mod field;
 pub mod names;
 pub mod pick;
+pub mod plan;
 mod prelude;
 mod records;
 mod rows_clocks;
@@ -28,6 +29,7 @@ pub mod selection;
 pub use call::{Call, Fact, FieldValueRead, Number, Numbers, RateRead, Scope};
 pub use counters::{CountersError, Parsed, default_selection, parse};
 pub use field::{Entity, Field, Kind, Read, Value};
+pub use plan::Plan;
 pub use selection::{MetricNames, Row, Selection};
 
 /// All tables of rows with their titles, in the order of docs/metrics.md and metrics.csv.
