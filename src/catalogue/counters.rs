@@ -39,7 +39,7 @@ pub enum Problem {
     #[error("the file is empty; it must list one field a line as name, type, help")]
     Empty,
     /// Too few or too many columns.
-    #[error("{name:?}: {found} columns instead of 3 (name, type, help){}", comma_hint(*found))]
+    #[error("{name:?}: expected 3 columns (name, type, help), found {found}{}", comma_hint(*found))]
     Columns {
         /// The first column.
         name: String,
@@ -67,7 +67,7 @@ pub enum Problem {
     },
     /// No such type, or one that needs more than one value.
     #[error(
-        "{name}: type {found:?} cannot be served; allowed types: gauge, counter, label, untyped{}",
+        "{name:?}: type {found:?} cannot be served; allowed types: gauge, counter, label, untyped{}",
         type_hint(found)
     )]
     Type {
@@ -126,6 +126,7 @@ struct Entry {
 
 /// Reads a counters file; `file` names it in messages.
 pub fn parse(text: &str, file: &str, names: MetricNames) -> Result<Parsed, Vec<CountersError>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let records = records(text);
     let mut errors = Vec::new();
     let mut report =

@@ -7,6 +7,7 @@ pub mod call;
 pub mod counters;
 pub mod docs;
 pub mod field;
+mod field_value;
 pub mod names;
 pub mod pick;
 pub mod plan;

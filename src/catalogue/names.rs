@@ -67,7 +67,7 @@ pub fn nearest(name: &str) -> Option<&'static str> {
     let suffix = format!("_{upper}");
     if let Some(found) = candidates()
         .filter(|known| upper.len() >= 4 && known.to_uppercase().ends_with(&suffix))
-        .min_by_key(|known| (is_unserved(known), known.len(), *known))
+        .min_by_key(|known| (rank(known), known.len(), *known))
     {
         return Some(found);
     }
@@ -77,14 +77,16 @@ pub fn nearest(name: &str) -> Option<&'static str> {
     candidates()
         .map(|known| (strsim::damerau_levenshtein(&upper, &known.to_uppercase()), known))
         .filter(|(distance, _)| *distance <= bound)
-        .min_by_key(|(distance, known)| (*distance, is_unserved(known), *known))
+        .min_by_key(|(distance, known)| (*distance, rank(known), *known))
         .map(|(_, known)| known)
 }
 
-fn is_unserved(name: &str) -> bool {
-    resolve(name, MetricNames::Legacy)
-        .and_then(|meaning| meaning.rows.first().copied())
-        .is_some_and(|row| matches!(row.read, Read::Unavailable(_)))
+/// Of two names as near, one with a value is meant sooner than one without, and a row's own name
+/// sooner than another spelling.
+fn rank(name: &str) -> (bool, bool) {
+    let row = resolve(name, MetricNames::Dcgm47).and_then(|meaning| meaning.rows.first().copied());
+    let unserved = row.is_some_and(|row| matches!(row.read, Read::Unavailable(_)));
+    (unserved, !BY_NAME.contains_key(name))
 }
 
 impl Field {

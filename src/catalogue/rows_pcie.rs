@@ -37,7 +37,7 @@ pub(super) const ROWS: &[Field] = &[
 
     counter("nvml_pcie_replay_rollovers_total", 0, Gpu, field(95, pick::value))
         .doc("count", "Number of times that the PCIe replay number has rolled over."),
-    counter("nvml_pcie_l0_recoveries_total", 0, Gpu, field(169, pick::value))
+    counter("nvml_pcie_link_recoveries_total", 0, Gpu, field(169, pick::value))
         .doc("count", "Number of times that the PCIe link has gone from L0 to recovery."),
     pcie_errors!(174, "nak_received"),
     pcie_errors!(175, "receiver"),
