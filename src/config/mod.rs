@@ -10,6 +10,7 @@ mod counters;
 mod duration;
 mod findings;
 mod host;
+mod interval;
 mod listen;
 mod machine;
 mod selector;
@@ -18,6 +19,7 @@ mod settings;
 mod tests;
 mod typed;
 mod unused;
+mod yaml;
 
 use std::ffi::OsString;
 

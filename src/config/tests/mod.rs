@@ -2,6 +2,7 @@
 
 mod dcgm;
 mod own;
+mod yaml;
 
 use std::collections::BTreeMap;
 use std::io;
