@@ -56,7 +56,7 @@ impl Args {
             warnings: Vec::new(),
         };
         unused::check(&self.unused, found);
-        unused::check_not_served_yet(&self.kubernetes, found);
+        unused::check_not_served_yet(&self.kubernetes, &self.dump, found);
         config
     }
 }
@@ -259,6 +259,7 @@ fn container_runtime(
     if socket.is_none() {
         found.refuse(wanted, "needs --container-runtime-socket");
     }
+    found.warn(wanted, "container labels are not served yet");
     socket
 }
 

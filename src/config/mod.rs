@@ -13,7 +13,7 @@ mod host;
 mod interval;
 mod listen;
 mod machine;
-mod selector;
+pub mod selector;
 mod settings;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,10 @@
 //! Tables of command lines and environments, and what must come of them.
 
 mod dcgm;
+mod duration;
+mod flags;
 mod own;
+mod selector;
 mod yaml;
 
 use std::collections::BTreeMap;
