@@ -1,6 +1,7 @@
 //! Tables of command lines and environments, and what must come of them.
 
 mod dcgm;
+mod docs;
 mod duration;
 mod flags;
 mod own;
