@@ -1,20 +1,18 @@
 //! What was typed -> what it means. Every value is looked at before anything is refused.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::args::{Args, DumpArgs, KubernetesArgs, ProcessArgs, WebArgs};
-use super::duration::{self, parse_go, parse_time};
+use super::duration::{self, parse_go};
 use super::findings::{Findings, items, parse_bool};
 use super::machine::Machine;
 use super::settings::{Config, Driver, Dump, GpuIdType, Kubernetes, Listen, Web};
 use super::typed::{Invalid, Origin, Typed};
-use super::{counters, host, listen, unused};
+use super::yaml::FileSettings;
+use super::{counters, host, interval, listen, unused, yaml};
 use crate::telemetry::log::{LogSettings, check_directives};
-
-/// Shortest time between two passes: below it the driver does little else than answer.
-const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 
 /// dcgm-exporter's time-outs, which it takes where the text is bad.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,11 +32,12 @@ impl Args {
 
     fn understood(&self, machine: &dyn Machine, found: &mut Findings) -> Config {
         let metrics = &self.metrics;
+        let file = file_settings(self.process.config_file.as_ref(), machine, found);
         let kubernetes = kubernetes(&self.kubernetes, machine, found);
         let config = Config {
             command: self.command,
-            counters: counters::source(metrics, machine, found),
-            interval: interval(&metrics.collect_interval, found),
+            counters: counters::source(metrics, file.counters, machine, found),
+            interval: interval::between_passes(&metrics.collect_interval, &file.interval, found),
             devices: found.read(&metrics.devices, str::parse),
             host_label: host::label(self, kubernetes.enabled, machine, found),
             old_namespace: found.switch(&metrics.use_old_namespace),
@@ -48,7 +47,7 @@ impl Args {
             quirks: found.switch(&metrics.dcgm_quirks),
             xid_window: found.time(&metrics.xid_count_window_size),
             clock_events_window: found.time(&metrics.clock_events_count_window_size),
-            web: web(&self.web, found),
+            web: web(&self.web, file.max_concurrent_scrapes.as_ref(), found),
             driver: driver(&self.process, found),
             exit_without_driver: exit_without_driver(&self.process.exit_without_driver, found),
             log: log(&self.process, machine, found),
@@ -57,38 +56,40 @@ impl Args {
             warnings: Vec::new(),
         };
         unused::check(&self.unused, found);
-        unused::check_not_served_yet(&self.kubernetes, found);
+        unused::check_not_served_yet(&self.kubernetes, &self.dump, found);
         config
     }
 }
 
-/// The time between two passes, bounded below. A bare number is of milliseconds; one that looks
-/// like seconds is pointed out.
-fn interval(typed: &Typed, found: &mut Findings) -> Duration {
-    let time = found.read(typed, parse_time);
-    if time.duration < SHORTEST_INTERVAL {
-        let unit = if time.bare {
-            " (a bare number is of milliseconds; write 15s for seconds)"
-        } else {
-            ""
-        };
-        found.warn(typed, format!("shorter than 100ms{unit}; 100ms is used"));
-        return SHORTEST_INTERVAL;
+/// What the configuration file says, if one is named.
+fn file_settings(
+    typed: Option<&Typed>,
+    machine: &dyn Machine,
+    found: &mut Findings,
+) -> FileSettings {
+    let Some(typed) = typed.filter(|typed| !typed.text.is_empty()) else {
+        return FileSettings::default();
+    };
+    match machine.read(Path::new(&typed.text)) {
+        Ok(text) => yaml::read(&typed.text, &text, found),
+        Err(error) => {
+            found.refuse(typed, format!("cannot be read: {error}"));
+            FileSettings::default()
+        }
     }
-    if time.bare && time.duration < Duration::from_secs(1) {
-        found.warn(typed, "a bare number is of milliseconds; write 15s for seconds");
-    }
-    time.duration
 }
 
-fn web(args: &WebArgs, found: &mut Findings) -> Web {
+fn web(args: &WebArgs, file_scrapes: Option<&Typed>, found: &mut Findings) -> Web {
+    let scrapes_typed = &args.max_concurrent_scrapes;
+    let scrapes_typed =
+        if scrapes_typed.is_set() { scrapes_typed } else { file_scrapes.unwrap_or(scrapes_typed) };
     Web {
         listen: addresses(&args.address, found),
         systemd_socket: found.switch(&args.web_systemd_socket),
         config_file: path(args.web_config_file.as_ref()),
         read_timeout: timeout(&args.web_read_timeout, READ_TIMEOUT, found),
         write_timeout: timeout(&args.web_write_timeout, WRITE_TIMEOUT, found),
-        max_concurrent_scrapes: scrapes(&args.max_concurrent_scrapes, found),
+        max_concurrent_scrapes: scrapes(scrapes_typed, found),
     }
 }
 
@@ -258,6 +259,7 @@ fn container_runtime(
     if socket.is_none() {
         found.refuse(wanted, "needs --container-runtime-socket");
     }
+    found.warn(wanted, "container labels are not served yet");
     socket
 }
 

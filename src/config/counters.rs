@@ -7,16 +7,27 @@ use super::findings::Findings;
 use super::machine::Machine;
 use super::settings::Counters;
 use super::typed::Typed;
+use super::yaml::FileCounters;
 
 /// Decides the source. A `ConfigMap` comes before a file, as in dcgm-exporter; what the command
 /// line or the environment names comes before what the configuration file names.
-pub(super) fn source(args: &MetricsArgs, machine: &dyn Machine, found: &mut Findings) -> Counters {
+pub(super) fn source(
+    args: &MetricsArgs,
+    file: Option<FileCounters>,
+    machine: &dyn Machine,
+    found: &mut Findings,
+) -> Counters {
     if let Some(map) = config_map(&args.configmap_data, found) {
         return map;
     }
     let typed = &args.collectors;
     if typed.is_set() {
         return explicit(typed, machine, found);
+    }
+    match file {
+        Some(FileCounters::Inline(rows)) => return Counters::Inline(rows),
+        Some(FileCounters::File(typed)) => return explicit(&typed, machine, found),
+        None => {}
     }
     let path = PathBuf::from(&typed.text);
     if machine.exists(&path) { Counters::File { path, explicit: false } } else { Counters::BuiltIn }

@@ -10,14 +10,16 @@ mod counters;
 mod duration;
 mod findings;
 mod host;
+mod interval;
 mod listen;
 mod machine;
-mod selector;
+pub mod selector;
 mod settings;
 #[cfg(test)]
 mod tests;
 mod typed;
 mod unused;
+mod yaml;
 
 use std::ffi::OsString;
 

@@ -96,6 +96,26 @@ impl DeviceSelector {
     }
 }
 
+/// As it could be typed.
+impl fmt::Display for DeviceSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Listed { gpus, instances } = self else { return f.write_str("f") };
+        let parts = [("g", gpus), ("i", instances)];
+        let mut plus = "";
+        for (letter, list) in
+            parts.iter().filter_map(|(letter, list)| Some((letter, list.as_ref()?)))
+        {
+            write!(f, "{plus}{letter}")?;
+            plus = "+";
+            if let List::Only(names) = list {
+                let names: Vec<_> = names.iter().map(ToString::to_string).collect();
+                write!(f, ":{}", names.join(","))?;
+            }
+        }
+        Ok(())
+    }
+}
+
 fn names(list: Option<&List>) -> impl Iterator<Item = &Name> {
     match list {
         Some(List::Only(names)) => names.iter(),

@@ -48,6 +48,9 @@ pub struct Args {
     /// What to do
     #[arg(value_enum, default_value = "serve", hide_default_value = true)]
     pub command: Command,
+    /// Print the version
+    #[arg(short = 'v', long, action = clap::ArgAction::Version)]
+    version: Option<bool>,
     /// What is exported, and how it is named.
     #[command(flatten)]
     pub metrics: MetricsArgs,
@@ -66,9 +69,6 @@ pub struct Args {
     /// Flags of dcgm-exporter that mean nothing here.
     #[command(flatten)]
     pub unused: UnusedArgs,
-    /// Print the version
-    #[arg(short = 'v', long, action = clap::ArgAction::Version)]
-    version: Option<bool>,
 }
 
 impl Args {

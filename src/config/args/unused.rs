@@ -1,5 +1,6 @@
 //! Flags of dcgm-exporter that mean nothing to an exporter that reads NVML itself. They are
 //! accepted, so that what starts dcgm-exporter starts this, and answered with one warning each.
+//! Their defaults are dcgm-exporter's: what is typed only to say the same needs no warning.
 
 use super::super::typed::Typed;
 

@@ -236,15 +236,28 @@ fn what_has_no_effect_is_said_once_and_only_when_asked_for() {
         ("--watch-max-keep-samples 9", "--watch-max-keep-samples=9: "),
         ("-r tcp://engine:5555", "--remote-hostengine-info=tcp://engine:5555: "),
         ("-k --container-labels", "--container-labels=true: ignored, for --kubernetes is on"),
+        ("--dump-enabled", "--dump-enabled=true: dumps are not written yet"),
+        (
+            "--container-labels --container-runtime-socket /s",
+            "--container-labels=true: container labels are not served yet",
+        ),
         ("--web-read-timeout 0", "--web-read-timeout=0: 10s is used; "),
         ("--web-write-timeout soon", "--web-write-timeout=soon: 30s is used; "),
     ];
     for (words, start) in cases {
         let warnings = config(words, "").warnings;
-        assert!(
-            warnings.iter().filter(|text| text.starts_with(start)).count() == 1,
-            "{warnings:?}"
-        );
+        let flag = start.split_once('=').unwrap().0;
+        let of_flag: Vec<_> = warnings.iter().filter(|text| text.starts_with(flag)).collect();
+        assert!(of_flag.len() == 1 && of_flag[0].starts_with(start), "{words}: {warnings:?}");
+    }
+}
+
+#[test]
+fn a_mistake_is_reported_once() {
+    for words in ["--kubernetes=x", "--container-labels=x", "--dump-enabled=x", "--fake-gpus=x"] {
+        let found = mistakes(words, "");
+        let expected = format!("{words}: is neither true nor false; ");
+        assert!(found.starts_with(&expected) && found.lines().count() == 1, "{found}");
     }
 }
 

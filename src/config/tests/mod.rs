@@ -1,7 +1,12 @@
 //! Tables of command lines and environments, and what must come of them.
 
 mod dcgm;
+mod docs;
+mod duration;
+mod flags;
 mod own;
+mod selector;
+mod yaml;
 
 use std::collections::BTreeMap;
 use std::io;
