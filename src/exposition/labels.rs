@@ -198,3 +198,57 @@ fn without_blanks(model: &str) -> String {
     }
     joined
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gpu() -> GpuIdentity {
+        GpuIdentity { uuid: "GPU-1".to_owned(), model: "H200".to_owned(), ..Default::default() }
+    }
+
+    #[test]
+    fn further_labels_go_where_dcgm_exporter_sorts_them() {
+        let scheme = LabelScheme { host: Some("n".to_owned()), ..LabelScheme::default() };
+        let further = Further {
+            extras: vec![("DCGM_FI_DRIVER_VERSION", "570"), ("app", "train")],
+            attributes: vec![("container", "main"), ("namespace", "ml"), ("pod", "job-0")],
+        };
+        let block = Block::gpu(&gpu(), &scheme, &further);
+        let mut out = String::new();
+        block.push_with(
+            &mut out,
+            &[
+                Insert { zone: Zone::Extra, name: "reason", value: "idle" },
+                Insert { zone: Zone::Attribute, name: "err_code", value: "79" },
+                Insert { zone: Zone::Attribute, name: "err_msg", value: "\"x\"" },
+            ],
+        );
+        assert_eq!(
+            out,
+            concat!(
+                r#"{gpu="0",UUID="GPU-1",pci_bus_id="",device="nvidia0",modelName="H200","#,
+                r#"Hostname="n",DCGM_FI_DRIVER_VERSION="570",app="train",reason="idle","#,
+                r#"container="main",err_code="79",err_msg="\"x\"",namespace="ml",pod="job-0"} "#
+            )
+        );
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_not_given_twice() {
+        let scheme = LabelScheme { old_namespace: true, ..LabelScheme::default() };
+        let further =
+            Further { attributes: vec![("gpu", "7"), ("uuid", "x")], ..Further::default() };
+        let block = Block::gpu(&gpu(), &scheme, &further);
+        let mut out = String::new();
+        block.push_with(&mut out, &[Insert { zone: Zone::Extra, name: "uuid", value: "y" }]);
+        assert_eq!(out, block.as_str());
+        assert_eq!(out.matches("gpu=").count(), 1);
+        assert_eq!(out.matches("uuid=").count(), 1);
+    }
+
+    #[test]
+    fn a_set_without_labels_is_a_blank() {
+        assert_eq!(Block::of([]).as_str(), " ");
+    }
+}

@@ -71,18 +71,47 @@ impl Body {
     }
 }
 
+/// The knee on pages of 0.8 and 5 MB: level 1 is a quarter larger and hardly faster, 3 saves
+/// another 5 to 8 % for a quarter more time, 6 takes three times as long for the last 22 %.
 const GZIP_LEVEL: u32 = 2;
-const ZSTD_LEVEL: i32 = 3;
+
+/// Level 3 takes a quarter longer and gains nothing on these pages.
+const ZSTD_LEVEL: i32 = 1;
 
 #[expect(clippy::expect_used, reason = "a Vec takes every write")]
 fn gzip(text: &[u8]) -> Bytes {
     let sink = Vec::with_capacity(text.len() / 16);
     let mut encoder = flate2::write::GzEncoder::new(sink, flate2::Compression::new(GZIP_LEVEL));
     encoder.write_all(text).expect("a Vec takes every write");
-    encoder.finish().expect("a Vec takes every write").into()
+    exact(encoder.finish().expect("a Vec takes every write"))
 }
 
-#[expect(clippy::expect_used, reason = "the only errors of a one-shot compression are bad levels")]
+#[expect(clippy::expect_used, reason = "a valid level and a buffer of the bound leave no error")]
 fn zstd(text: &[u8]) -> Bytes {
-    zstd::bulk::compress(text, ZSTD_LEVEL).expect("the level is valid").into()
+    exact(zstd::bulk::compress(text, ZSTD_LEVEL).expect("the level is valid"))
+}
+
+/// Without the spare room, which for zstd is as large as the page and would stay with it.
+fn exact(compressed: Vec<u8>) -> Bytes {
+    Bytes::from(compressed.into_boxed_slice())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compressed_bodies_read_back_as_the_page_and_are_made_once() {
+        let body = Body::new("nvml_up 1\n".repeat(1000).into());
+        body.precompress(Wanted { gzip: true, zstd: false });
+        assert!(body.gzip.get().is_some() && body.zstd.get().is_none());
+        assert_eq!(body.gzip().as_ptr(), body.gzip().as_ptr());
+
+        let mut unzipped = Vec::new();
+        let mut decoder = flate2::write::GzDecoder::new(&mut unzipped);
+        decoder.write_all(&body.gzip()).unwrap();
+        decoder.finish().unwrap();
+        assert_eq!(unzipped, body.identity);
+        assert_eq!(zstd::bulk::decompress(&body.zstd(), 1 << 20).unwrap(), body.identity);
+    }
 }

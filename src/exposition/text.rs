@@ -170,3 +170,60 @@ fn push_float(out: &mut String, value: f64) {
         let _ = write!(out, "{value:e}");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(value: f64) -> String {
+        let mut out = String::new();
+        push_value(&mut out, Value::Float(value));
+        out
+    }
+
+    #[test]
+    fn floats_are_short_and_read_back_as_the_same_number() {
+        for (value, expected) in [
+            (0.0, "0"),
+            (41.0, "41"),
+            (-3.0, "-3"),
+            (73.456, "73.456"),
+            (0.25, "0.25"),
+            (0.1 + 0.2, "0.30000000000000004"),
+            (1e-15, "1e-15"),
+            (1.5e-7, "1.5e-7"),
+            (9_007_199_254_740_992.0, "9007199254740992"),
+            (1e22, "1e22"),
+            (f64::MAX, "1.7976931348623157e308"),
+            (f64::MIN_POSITIVE, "2.2250738585072014e-308"),
+        ] {
+            assert_eq!(printed(value), expected);
+            assert_eq!(printed(value).parse(), Ok(value));
+        }
+    }
+
+    #[test]
+    fn openmetrics_types_a_counter_by_its_name() {
+        assert_eq!(openmetrics_type("a_total", Kind::Counter), ("a", "counter"));
+        assert_eq!(
+            openmetrics_type("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", Kind::Counter),
+            ("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", "unknown")
+        );
+        assert_eq!(openmetrics_type("a_total", Kind::Gauge), ("a_total", "gauge"));
+        assert_eq!(openmetrics_type("a", Kind::Untyped), ("a", "unknown"));
+    }
+
+    #[test]
+    fn help_is_escaped_as_its_format_wants() {
+        for (format, help) in [
+            (Format::Text, r#"# HELP a one\ntwo \\ "three""#),
+            (Format::OpenMetrics, r#"# HELP a one\ntwo \\ \"three\""#),
+        ] {
+            let mut writer = Writer::new(String::new(), format);
+            writer.gauge("a", "one\ntwo \\ \"three\"", |writer| {
+                writer.sample("a", " ", Value::Int(1));
+            });
+            assert_eq!(writer.into_string(), format!("{help}\n# TYPE a gauge\na 1\n"));
+        }
+    }
+}

@@ -104,6 +104,9 @@ impl Encoding {
 const PASS_BUCKETS: [f64; 12] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
+const SUCCESS: &str = "success";
+const FAILURE: &str = "failure";
+
 impl Telemetry {
     /// A registry of its own: two in one process share nothing.
     #[must_use]
@@ -122,6 +125,10 @@ impl Telemetry {
         own.register("scrapes_rejected", "Scrapes answered without a page", rejected.clone());
         let reloads = Family::<ResultLabels, Counter>::default();
         own.register("config_reloads", "Reloads of the configuration", reloads.clone());
+        // There from the start, so that the first failure is an increase.
+        for result in [SUCCESS, FAILURE] {
+            drop(reloads.get_or_create(&ResultLabels { result }));
+        }
         let reload_ok = Gauge::default();
         own.register(
             "config_last_reload_successful",
@@ -165,7 +172,7 @@ impl Telemetry {
 
     /// A new configuration was read, and put to use or refused.
     pub fn record_reload(&self, good: bool) {
-        let result = if good { "success" } else { "failure" };
+        let result = if good { SUCCESS } else { FAILURE };
         self.reloads.get_or_create(&ResultLabels { result }).inc();
         self.reload_ok.set(i64::from(good));
         if good {
@@ -193,4 +200,92 @@ impl Telemetry {
 
 fn unix_now() -> f64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+#[cfg(test)]
+#[expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn telemetry() -> Telemetry {
+        Telemetry::new(Build { version: "1.0.0", revision: "abc" })
+    }
+
+    /// The exporter's own part; what the kernel says and the time differ from run to run.
+    fn stable(page: &str) -> String {
+        let mut lines: Vec<&str> = page
+            .lines()
+            .filter(|line| !line.contains("process_") && !line.contains("timestamp"))
+            .filter(|line| !line.contains("_bucket{") || line.contains("\"0.005\""))
+            .collect();
+        // The registry keeps the samples of a family in random order.
+        lines.chunk_by_mut(|a, b| a.starts_with('#') == b.starts_with('#')).for_each(|part| {
+            if !part[0].starts_with('#') {
+                part.sort_unstable();
+            }
+        });
+        lines.join("\n")
+    }
+
+    #[test]
+    fn what_is_recorded_is_on_the_page_in_text() {
+        let telemetry = telemetry();
+        telemetry.record_pass(Duration::from_millis(4));
+        telemetry.record_error("nvmlDeviceGetPowerUsage", "gpu_is_lost");
+        telemetry.record_scrape(Format::Text, Encoding::Gzip);
+        telemetry.record_scrape(Format::Text, Encoding::Gzip);
+        telemetry.record_rejected("unauthorized");
+        telemetry.record_reload(false);
+        let mut page = String::new();
+        telemetry.encode_text(&mut page);
+        expect![[r##"
+            # HELP nvml_exporter_build_info The program as built.
+            # TYPE nvml_exporter_build_info gauge
+            nvml_exporter_build_info{version="1.0.0",revision="abc"} 1
+            # HELP nvml_exporter_pass_duration_seconds Time a pass over one GPU took.
+            # TYPE nvml_exporter_pass_duration_seconds histogram
+            nvml_exporter_pass_duration_seconds_bucket{le="0.005"} 1
+            nvml_exporter_pass_duration_seconds_count 1
+            nvml_exporter_pass_duration_seconds_sum 0.004
+            # HELP nvml_exporter_nvml_errors_total NVML calls that failed.
+            # TYPE nvml_exporter_nvml_errors_total counter
+            nvml_exporter_nvml_errors_total{call="nvmlDeviceGetPowerUsage",code="gpu_is_lost"} 1
+            # HELP nvml_exporter_scrapes_total Scrapes answered with a page.
+            # TYPE nvml_exporter_scrapes_total counter
+            nvml_exporter_scrapes_total{format="text",encoding="gzip"} 2
+            # HELP nvml_exporter_scrapes_rejected_total Scrapes answered without a page.
+            # TYPE nvml_exporter_scrapes_rejected_total counter
+            nvml_exporter_scrapes_rejected_total{reason="unauthorized"} 1
+            # HELP nvml_exporter_config_reloads_total Reloads of the configuration.
+            # TYPE nvml_exporter_config_reloads_total counter
+            nvml_exporter_config_reloads_total{result="failure"} 1
+            nvml_exporter_config_reloads_total{result="success"} 0
+            # HELP nvml_exporter_config_last_reload_successful Whether the newest configuration is in use.
+            # TYPE nvml_exporter_config_last_reload_successful gauge
+            nvml_exporter_config_last_reload_successful 0"##]].assert_eq(&stable(&page));
+    }
+
+    #[test]
+    fn openmetrics_ends_with_its_mark_and_counters_keep_their_suffix() {
+        let telemetry = telemetry();
+        telemetry.record_scrape(Format::OpenMetrics, Encoding::Identity);
+        let mut page = String::new();
+        telemetry.encode_openmetrics(&mut page);
+        assert!(page.ends_with("\n# EOF\n"));
+        assert!(page.contains("# TYPE nvml_exporter_scrapes counter\n"));
+        assert!(page.contains(
+            "nvml_exporter_scrapes_total{format=\"openmetrics\",encoding=\"identity\"} 1\n"
+        ));
+    }
+
+    #[test]
+    fn clones_record_into_the_same_registry() {
+        let telemetry = telemetry();
+        telemetry.clone().record_reload(true);
+        let mut page = String::new();
+        telemetry.encode_text(&mut page);
+        assert!(page.contains("nvml_exporter_config_reloads_total{result=\"success\"} 1\n"));
+    }
 }

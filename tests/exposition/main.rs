@@ -1,4 +1,10 @@
 //! Snapshots in, pages out.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail loudly")]
+
+mod conformance;
 mod golden;
+mod names;
+mod parser;
+mod properties;
 mod support;

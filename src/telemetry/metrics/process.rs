@@ -31,22 +31,7 @@ impl Collector for Process {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), std::fmt::Error> {
         let stat = fs::read_to_string("/proc/self/stat").ok().and_then(|text| Stat::parse(&text));
         if let Some(stat) = stat {
-            counter(
-                &mut encoder,
-                "process_cpu_seconds",
-                "CPU time used, user and system.",
-                stat.cpu_ticks as f64 / self.ticks_per_second,
-            )?;
-            let resident = stat.resident_pages.saturating_mul(self.page_bytes);
-            gauge(&mut encoder, "process_resident_memory_bytes", "Memory in RAM.", resident)?;
-            let virtual_bytes = stat.virtual_bytes;
-            gauge(&mut encoder, "process_virtual_memory_bytes", "Address space.", virtual_bytes)?;
-            gauge(&mut encoder, "process_threads", "Threads.", stat.threads)?;
-            if let Some(boot) = self.boot_seconds {
-                let start = boot + stat.start_ticks as f64 / self.ticks_per_second;
-                let help = "When the process started, in Unix time.";
-                gauge(&mut encoder, "process_start_time_seconds", help, start)?;
-            }
+            self.encode_stat(&stat, &mut encoder)?;
         }
         if let Some(open) = open_files() {
             gauge(&mut encoder, "process_open_fds", "Open file descriptors.", open)?;
@@ -54,6 +39,28 @@ impl Collector for Process {
         let limits = fs::read_to_string("/proc/self/limits").ok();
         if let Some(max) = limits.and_then(|text| max_files(&text)) {
             gauge(&mut encoder, "process_max_fds", "Most file descriptors allowed.", max)?;
+        }
+        Ok(())
+    }
+}
+
+impl Process {
+    fn encode_stat(
+        &self,
+        stat: &Stat,
+        encoder: &mut DescriptorEncoder<'_>,
+    ) -> Result<(), std::fmt::Error> {
+        let seconds = |ticks: u64| ticks as f64 / self.ticks_per_second;
+        let cpu = seconds(stat.cpu_ticks);
+        counter(encoder, "process_cpu_seconds", "CPU time used, user and system.", cpu)?;
+        let resident = stat.resident_pages.saturating_mul(self.page_bytes);
+        gauge(encoder, "process_resident_memory_bytes", "Memory in RAM.", resident)?;
+        gauge(encoder, "process_virtual_memory_bytes", "Address space.", stat.virtual_bytes)?;
+        gauge(encoder, "process_threads", "Threads.", stat.threads)?;
+        if let Some(boot) = self.boot_seconds {
+            let started = boot + seconds(stat.start_ticks);
+            let help = "When the process started, in Unix time.";
+            gauge(encoder, "process_start_time_seconds", help, started)?;
         }
         Ok(())
     }
@@ -82,7 +89,7 @@ where
     metric.encode(encoder.encode_descriptor(name, help, None, metric.metric_type())?)
 }
 
-/// The part of `/proc/self/stat` that is served (proc_pid_stat(5)).
+/// The part of `/proc/self/stat` that is served (`proc_pid_stat(5)`).
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     cpu_ticks: u64,
@@ -138,4 +145,36 @@ fn open_files() -> Option<u64> {
 fn max_files(limits: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_name_with_blanks_and_brackets_does_not_shift_the_fields() {
+        let text = "7 (a) b (c) S 1 7 7 0 -1 4194560 900 0 0 0 12 34 0 0 20 0 5 0 1000 8192 3 18";
+        let expected = Stat {
+            cpu_ticks: 46,
+            threads: 5,
+            start_ticks: 1000,
+            virtual_bytes: 8192,
+            resident_pages: 3,
+        };
+        assert_eq!(Stat::parse(text), Some(expected));
+        assert_eq!(Stat::parse("7 (a) S 1"), None);
+        assert_eq!(Stat::parse(""), None);
+    }
+
+    #[test]
+    fn kernel_files_are_read_where_they_are_whole() {
+        let pairs = [AT_PAGESZ, 4096, AT_CLKTCK, 100, 0, 0];
+        let auxv: Vec<u8> = pairs.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        assert_eq!(auxiliary(&auxv, AT_CLKTCK), Some(100));
+        assert_eq!(auxiliary(&auxv[..12], AT_PAGESZ), None);
+        assert_eq!(auxiliary(&auxv, 99), None);
+        assert_eq!(boot("cpu 1 2\nbtime 1700000000\n"), Some(1_700_000_000.0));
+        assert_eq!(max_files("Max open files            1024   4096   files\n"), Some(1024));
+        assert_eq!(max_files("Max open files            unlimited  unlimited  files\n"), None);
+    }
 }
