@@ -9,6 +9,7 @@ use super::limits::Limits;
 use super::negotiate::{Encoding, Format};
 use super::pages::PageStore;
 use super::status::Status;
+use super::web_config::WebConfig;
 
 /// Says what is stuck when a loop of the exporter no longer moves, whatever the GPUs do.
 pub type Liveness = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
@@ -26,12 +27,15 @@ pub struct App {
     pub observer: Arc<dyn Observe>,
     /// Whether `OpenMetrics` is served to those who ask for it.
     pub openmetrics: bool,
+    /// TLS, users, headers.
+    pub web: Arc<WebConfig>,
     /// Sizes, times and counts.
     pub limits: Limits,
 }
 
 impl App {
-    /// An app that is always alive and tells nobody: what is missing is set by field.
+    /// An app without web configuration that is always alive and tells nobody: the rest is set by
+    /// field.
     #[must_use]
     pub fn new(pages: PageStore, status: Arc<ArcSwap<Status>>, limits: Limits) -> Self {
         Self {
@@ -40,6 +44,7 @@ impl App {
             liveness: Arc::new(|| Ok(())),
             observer: Arc::new(Nobody),
             openmetrics: false,
+            web: Arc::new(WebConfig::plain()),
             limits,
         }
     }

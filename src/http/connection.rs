@@ -1,14 +1,15 @@
 //! One connection: its requests to the routes, its ends to its time limits.
 
 use std::convert::Infallible;
+use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, HttpBody};
-use axum::http::header::CONNECTION;
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::header::{CONNECTION, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderValue, StatusCode, Version};
 use axum::response::{IntoResponse, Response};
 use hyper::Request;
 use hyper::body::Incoming;
@@ -22,6 +23,7 @@ use tower::ServiceExt;
 
 use super::activity::{Activity, Spent};
 use super::app::{App, Refusal};
+use super::handshake;
 use super::limits::{MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_HEADERS, MAX_STREAMS};
 use super::routes::{self, Place};
 use super::serve::told;
@@ -58,18 +60,43 @@ impl Server {
         activity: &Arc<Activity>,
     ) -> Response<Pieces> {
         let mut answering = activity.begin();
-        let mut response = if has_large_body(&request) {
-            let text = "no request has business with a body\n";
-            let mut response = (StatusCode::PAYLOAD_TOO_LARGE, text).into_response();
-            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-            response
-        } else {
-            let Ok(response) = self.router.clone().oneshot(request.map(Body::new)).await;
-            response
+        let web = self.app.web.now();
+        let mut response = match self.app.web.admit(&web, request.headers()).await {
+            Err(why) => {
+                self.refused(why);
+                turned_away(why)
+            }
+            Ok(()) if has_large_body(&request) => too_large(request.version()),
+            Ok(()) => {
+                let Ok(response) = self.router.clone().oneshot(request.map(Body::new)).await;
+                response
+            }
         };
+        let headers = response.headers_mut();
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.extend(web.headers.iter().cloned());
         answering.hold(response.extensions_mut().remove::<Place>());
         response.map(|body| Pieces::new(body, answering))
     }
+}
+
+/// exporter-toolkit's answers, but for the realm, which RFC 7617 demands.
+fn turned_away(why: Refusal) -> Response {
+    if why == Refusal::RateLimit {
+        return (StatusCode::TOO_MANY_REQUESTS, "Too Many Requests\n").into_response();
+    }
+    let challenge = [(WWW_AUTHENTICATE, "Basic realm=\"nvml-exporter\"")];
+    (StatusCode::UNAUTHORIZED, challenge, "Unauthorized\n").into_response()
+}
+
+fn too_large(version: Version) -> Response {
+    let text = "no request has business with a body\n";
+    let mut response = (StatusCode::PAYLOAD_TOO_LARGE, text).into_response();
+    // HTTP/2 ends streams, not connections, and forbids the header.
+    if version < Version::HTTP_2 {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
 /// A body of unknown length counts as large: nobody is going to read it to find out.
@@ -82,11 +109,36 @@ pub(super) async fn run(
     stream: TcpStream,
     slot: Slot,
     server: Arc<Server>,
-    stopping: watch::Receiver<bool>,
+    mut stopping: watch::Receiver<bool>,
 ) {
     // An answer goes out in one go; waiting for more to send would only delay it.
     let _ = stream.set_nodelay(true);
-    converse(stream, &slot.activity, &server, stopping).await;
+    let activity = &slot.activity;
+    let Some(config) = server.app.web.now().tls.clone() else {
+        return converse(stream, activity, &server, stopping, false).await;
+    };
+    let accepted = tokio::select! {
+        accepted = handshake::accept(stream, config) => accepted,
+        spent = activity.spent() => {
+            if let Spent::Refused(why) = spent {
+                server.refused(why);
+            }
+            return;
+        }
+        () = told(&mut stopping) => return,
+    };
+    match accepted {
+        Ok(stream) => {
+            let http2 = handshake::is_http2(&stream);
+            converse(stream, activity, &server, stopping, http2).await;
+        }
+        // Who connects and leaves is a port check, not a failed handshake.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+        Err(error) => {
+            tracing::debug!(%error, "no TLS");
+            server.refused(Refusal::Handshake);
+        }
+    }
 }
 
 async fn converse<S>(
@@ -94,6 +146,7 @@ async fn converse<S>(
     activity: &Arc<Activity>,
     server: &Arc<Server>,
     mut stopping: watch::Receiver<bool>,
+    http2: bool,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -101,7 +154,10 @@ async fn converse<S>(
         let (server, activity) = (server.clone(), activity.clone());
         async move { Ok::<_, Infallible>(server.answer(request, &activity).await) }
     });
-    let builder = protocol(false);
+    let builder = protocol(http2);
+    if http2 {
+        activity.multiplexes();
+    }
     let io = TokioIo::new(Reporting::new(stream, activity.clone()));
     let mut http = pin!(builder.serve_connection(io, service));
     tokio::select! {

@@ -19,6 +19,9 @@ pub const MAX_STREAMS: u32 = 16;
 /// once would spin.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// How often the files of the web configuration are looked at for a change.
+pub const REREAD_EVERY: Duration = Duration::from_secs(1);
+
 /// The limits an operator may set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {

@@ -5,12 +5,9 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::http::header::{
-    CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS,
-};
+use axum::extract::State;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use axum::middleware::{self, Next};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -36,7 +33,7 @@ struct Shared {
 }
 
 /// All routes over `app`.
-pub fn router(app: App) -> Router {
+pub(super) fn router(app: App) -> Router {
     let scrapes = Arc::new(Semaphore::new(app.limits.scrapes));
     Router::new()
         .route("/", get(index))
@@ -51,15 +48,7 @@ pub fn router(app: App) -> Router {
             (StatusCode::METHOD_NOT_ALLOWED, "GET or HEAD only\n")
         })
         .fallback(async || (StatusCode::NOT_FOUND, "404 page not found\n"))
-        .layer(middleware::from_fn(nosniff))
         .with_state(Shared { app, scrapes })
-}
-
-async fn nosniff(request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
-    let nosniff = HeaderValue::from_static("nosniff");
-    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, nosniff);
-    response
 }
 
 async fn index(State(Shared { app, .. }): State<Shared>) -> Response {

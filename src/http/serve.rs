@@ -10,9 +10,10 @@ use tokio::task::JoinSet;
 
 use super::app::{App, Refusal};
 use super::connection::{self, Server};
-use super::limits::ACCEPT_PAUSE;
+use super::limits::{ACCEPT_PAUSE, REREAD_EVERY};
 use super::listen::Listeners;
 use super::slots::Slots;
+use super::web_config::WebConfig;
 
 /// Serves until `shutdown` resolves, then closes the listeners, lets answers under way end within
 /// the grace time, cuts off the rest and returns.
@@ -23,6 +24,10 @@ pub async fn serve(
     app: App,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
+    if app.web.is_tls() {
+        tracing::info!("TLS is on");
+    }
+    let web = app.web.clone();
     let slots = Arc::new(Slots::new(app.limits.clone()));
     let server = Arc::new(Server::new(app));
     let (stop, stopping) = watch::channel(false);
@@ -31,7 +36,10 @@ pub async fn serve(
         let socket = TcpListener::from_std(socket)?;
         loops.spawn(accept(socket, server.clone(), slots.clone(), stopping.clone()));
     }
-    shutdown.await;
+    tokio::select! {
+        () = shutdown => {}
+        () = keep_fresh(web) => {}
+    }
     stop.send_replace(true);
     while loops.join_next().await.is_some() {}
     Ok(())
@@ -69,6 +77,17 @@ async fn accept(
     if tokio::time::timeout(server.shutdown_grace(), ended).await.is_err() {
         tracing::info!(cut_off = connections.len(), "clients were too slow for the shutdown");
         connections.shutdown().await;
+    }
+}
+
+/// Never resolves.
+async fn keep_fresh(web: Arc<WebConfig>) {
+    let mut ticks = tokio::time::interval(REREAD_EVERY);
+    loop {
+        ticks.tick().await;
+        let web = web.clone();
+        // A file system may hang; the next look waits for it, the server does not.
+        let _ = tokio::task::spawn_blocking(move || web.refresh()).await;
     }
 }
 
