@@ -28,6 +28,10 @@ pub(crate) enum On {
     WholeGpu,
     /// MIG devices only.
     Mig,
+    /// GPU instances only.
+    GpuInstance,
+    /// Compute instances only.
+    ComputeInstance,
 }
 
 /// A call on a device that reads.
@@ -100,6 +104,7 @@ fn on_device(
     let gpu = &world.gpus[target.gpu];
     match (function.on, target.kind) {
         (On::Any, Kind::Device | Kind::Mig) | (On::Gpu, Kind::Device) | (On::Mig, Kind::Mig) => {}
+        (On::GpuInstance, Kind::GpuInstance) | (On::ComputeInstance, Kind::ComputeInstance) => {}
         (On::WholeGpu, Kind::Device) if gpu.mig.is_none() => {}
         (On::Gpu | On::WholeGpu, Kind::Device | Kind::Mig) => return Err(NOT_SUPPORTED),
         _ => return Err(INVALID_ARGUMENT),

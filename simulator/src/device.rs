@@ -37,8 +37,10 @@ pub(crate) struct Device<'a> {
     pub(crate) world: &'a World,
     pub(crate) gpu: &'a Gpu,
     pub(crate) model: &'a Model,
-    /// The instances, if the device is a MIG device.
+    /// The instances, if the device is a MIG device or the compute instance behind one.
     pub(crate) part: Option<(&'a GpuInstance, &'a ComputeInstance)>,
+    /// The GPU instance, if the device is one.
+    gpu_instance: Option<&'a GpuInstance>,
     pub(crate) now: f64,
 }
 
@@ -47,14 +49,23 @@ impl<'a> Device<'a> {
     pub(crate) fn new(world: &'a World, target: Target) -> Answer<Self> {
         let gpu = &world.gpus[target.gpu];
         let model = &world.models[gpu.model];
-        let part = if target.kind == Kind::Mig {
-            let gi = gpu.instance(target.gi).ok_or(INVALID_ARGUMENT)?;
-            let ci = gi.compute.iter().find(|c| c.id == target.ci).ok_or(INVALID_ARGUMENT)?;
-            Some((gi, ci))
-        } else {
-            None
-        };
-        Ok(Self { world, gpu, model, part, now: world.now() })
+        let instance = || gpu.instance(target.gi).ok_or(INVALID_ARGUMENT);
+        let (mut part, mut gpu_instance) = (None, None);
+        match target.kind {
+            Kind::Device => {}
+            Kind::GpuInstance => gpu_instance = Some(instance()?),
+            Kind::Mig | Kind::ComputeInstance => {
+                let gi = instance()?;
+                let ci = gi.compute.iter().find(|c| c.id == target.ci).ok_or(INVALID_ARGUMENT)?;
+                part = Some((gi, ci));
+            }
+        }
+        Ok(Self { world, gpu, model, part, gpu_instance, now: world.now() })
+    }
+
+    /// The GPU instance that the device is.
+    pub(crate) fn instance(&self) -> Answer<&'a GpuInstance> {
+        self.gpu_instance.ok_or(INVALID_ARGUMENT)
     }
 
     /// A value that can be taken in hand.

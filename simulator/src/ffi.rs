@@ -87,11 +87,6 @@ impl<T: Copy> Out<T> {
         // SAFETY: not NULL, hence an initialised `T` by the contract above.
         Ok(unsafe { self.0.read_unaligned() })
     }
-
-    /// Stores a value if the caller wants it (parameters that may be NULL).
-    pub(crate) fn put_if_wanted(self, value: T) {
-        let _ = self.put(value);
-    }
 }
 
 impl<T> Out<T> {
@@ -107,6 +102,11 @@ impl<T> Out<T> {
         } else {
             Err(ARGUMENT_VERSION_MISMATCH)
         }
+    }
+
+    /// The array that begins right behind the value, where a struct ends in one.
+    pub(crate) fn tail<U>(self) -> Array<U> {
+        Array(self.0.wrapping_add(1).cast())
     }
 
     /// The same pointer as another version of the struct.

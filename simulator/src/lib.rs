@@ -22,6 +22,7 @@ mod device;
 mod events;
 mod fault;
 mod ffi;
+mod field;
 mod gpm;
 mod gpu;
 mod grammar;

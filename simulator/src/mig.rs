@@ -195,6 +195,22 @@ pub(crate) fn layout(table: &str, words: &[&str]) -> Result<Vec<GpuInstance>, St
     Ok(instances.into_iter().map(|(_, instance)| instance).collect())
 }
 
+/// How many more instances of a profile fit beside those there are.
+pub(crate) fn remaining(profile: &Profile, used: &[GpuInstance]) -> u32 {
+    let mut taken = used.iter().fold(0, |m, i| m | mask(i.start, i.profile.size));
+    let mut slices: u32 = used.iter().map(|i| i.profile.slices).sum();
+    let mut more = 0;
+    for &start in profile.starts() {
+        let place = mask(start, profile.size);
+        if taken & place == 0 && slices + profile.slices <= 7 && more < profile.count {
+            taken |= place;
+            slices += profile.slices;
+            more += 1;
+        }
+    }
+    more
+}
+
 fn mask(start: u32, size: u32) -> u16 {
     ((1u16 << size) - 1) << start
 }

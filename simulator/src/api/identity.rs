@@ -9,6 +9,8 @@ use crate::ffi::{Out, Text, chars, struct_version};
 use crate::model::Inforom;
 use crate::setting::Key;
 
+use super::nvlink::PciInfoV2;
+
 /// PCI information in the form of today.
 pub(super) fn pci_info(device: &Device<'_>) -> nvmlPciInfo_t {
     let [domain, bus, slot] = device.gpu.id.pci;
@@ -21,6 +23,14 @@ pub(super) fn pci_info(device: &Device<'_>) -> nvmlPciInfo_t {
         pciSubSystemId: device.model.pci_subsystem_id,
         busId: chars(&device.gpu.bus_id()),
     }
+}
+
+/// The oldest form of the PCI information.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct PciInfoV1 {
+    bus_id: [std::ffi::c_char; 16],
+    numbers: [u32; 4],
 }
 
 fn inforom<'a>(device: &Device<'a>) -> Answer<&'a Inforom> {
@@ -79,7 +89,15 @@ device_api! {
 
     Any nvmlDeviceGetPciInfo_v3(device, pci: Out<nvmlPciInfo_t>) { pci.put(pci_info(device)) }
 
-    Any nvmlDeviceGetPciInfo_v2(device, pci: Out<nvmlPciInfo_t>) { pci.put(pci_info(device)) }
+    Any nvmlDeviceGetPciInfo_v2(device, pci: Out<PciInfoV2>) {
+        pci.put(PciInfoV2::new(device.gpu.id.pci, device.model.pci_device_id, device.model.pci_subsystem_id))
+    }
+
+    Any nvmlDeviceGetPciInfo(device, pci: Out<PciInfoV1>) {
+        let [domain, bus, slot] = device.gpu.id.pci;
+        let bus_id = chars(&format!("{:04X}:{bus:02X}:{slot:02X}.0", domain & 0xffff));
+        pci.put(PciInfoV1 { bus_id, numbers: [domain, bus, slot, device.model.pci_device_id] })
+    }
 
     Gpu nvmlDeviceGetPciInfoExt(device, pci: Out<nvmlPciInfoExt_t>) {
         pci.expect_version(1)?;
