@@ -13,8 +13,8 @@ pub(crate) type Answer<T = ()> = Result<T, Code>;
 
 macro_rules! codes {
     (
-        returned: $($name:ident = $value:literal, $text:literal;)*
-        injected: $($other:ident = $number:literal, $words:literal;)*
+        returned { $($name:ident = $value:literal, $text:literal;)* }
+        injected { $($other:ident = $number:literal, $words:literal;)* }
     ) => {
         $(pub(crate) const $name: Code = $value;)*
 
@@ -26,41 +26,42 @@ macro_rules! codes {
 }
 
 codes! {
-    returned:
-    SUCCESS = 0, c"Success";
-    UNINITIALIZED = 1, c"Uninitialized";
-    INVALID_ARGUMENT = 2, c"Invalid Argument";
-    NOT_SUPPORTED = 3, c"Not Supported";
-    NO_PERMISSION = 4, c"Insufficient Permissions";
-    NOT_FOUND = 6, c"Not Found";
-    INSUFFICIENT_SIZE = 7, c"Insufficient Size";
-    DRIVER_NOT_LOADED = 9, c"Driver Not Loaded";
-    TIMEOUT = 10, c"Timeout";
-    CORRUPTED_INFOROM = 14, c"Corrupted infoROM";
-    GPU_IS_LOST = 15, c"GPU is lost";
-    LIB_RM_VERSION_MISMATCH = 18, c"Driver/library version mismatch";
-    IN_USE = 19, c"In use by another client";
-    ARGUMENT_VERSION_MISMATCH = 25, c"Argument version mismatch";
-    UNKNOWN = 999, c"Unknown Error";
-
-    injected:
-    ALREADY_INITIALIZED = 5, c"Already Initialized";
-    INSUFFICIENT_POWER = 8, c"Insufficient External Power";
-    IRQ_ISSUE = 11, c"Interrupt Request Issue";
-    LIBRARY_NOT_FOUND = 12, c"NVML Shared Library Not Found";
-    FUNCTION_NOT_FOUND = 13, c"Function Not Found";
-    RESET_REQUIRED = 16, c"GPU requires reset";
-    OPERATING_SYSTEM = 17, c"The operating system has blocked the request";
-    MEMORY = 20, c"Insufficient Memory";
-    NO_DATA = 21, c"No data";
-    VGPU_ECC_NOT_SUPPORTED = 22, c"vGPU with ECC not supported";
-    INSUFFICIENT_RESOURCES = 23, c"Insufficient Resources";
-    FREQ_NOT_SUPPORTED = 24, c"Requested frequency not supported";
-    DEPRECATED = 26, c"Function deprecated";
-    NOT_READY = 27, c"Not ready";
-    GPU_NOT_FOUND = 28, c"No GPUs found";
-    INVALID_STATE = 29, c"Resource is not in a valid state";
-    RESET_TYPE_NOT_SUPPORTED = 30, c"Reset type not supported";
+    returned {
+        SUCCESS = 0, c"Success";
+        UNINITIALIZED = 1, c"Uninitialized";
+        INVALID_ARGUMENT = 2, c"Invalid Argument";
+        NOT_SUPPORTED = 3, c"Not Supported";
+        NO_PERMISSION = 4, c"Insufficient Permissions";
+        NOT_FOUND = 6, c"Not Found";
+        INSUFFICIENT_SIZE = 7, c"Insufficient Size";
+        DRIVER_NOT_LOADED = 9, c"Driver Not Loaded";
+        TIMEOUT = 10, c"Timeout";
+        CORRUPTED_INFOROM = 14, c"Corrupted infoROM";
+        GPU_IS_LOST = 15, c"GPU is lost";
+        LIB_RM_VERSION_MISMATCH = 18, c"Driver/library version mismatch";
+        IN_USE = 19, c"In use by another client";
+        ARGUMENT_VERSION_MISMATCH = 25, c"Argument version mismatch";
+        UNKNOWN = 999, c"Unknown Error";
+    }
+    injected {
+        ALREADY_INITIALIZED = 5, c"Already Initialized";
+        INSUFFICIENT_POWER = 8, c"Insufficient External Power";
+        IRQ_ISSUE = 11, c"Interrupt Request Issue";
+        LIBRARY_NOT_FOUND = 12, c"NVML Shared Library Not Found";
+        FUNCTION_NOT_FOUND = 13, c"Function Not Found";
+        RESET_REQUIRED = 16, c"GPU requires reset";
+        OPERATING_SYSTEM = 17, c"The operating system has blocked the request";
+        MEMORY = 20, c"Insufficient Memory";
+        NO_DATA = 21, c"No data";
+        VGPU_ECC_NOT_SUPPORTED = 22, c"vGPU with ECC not supported";
+        INSUFFICIENT_RESOURCES = 23, c"Insufficient Resources";
+        FREQ_NOT_SUPPORTED = 24, c"Requested frequency not supported";
+        DEPRECATED = 26, c"Function deprecated";
+        NOT_READY = 27, c"Not ready";
+        GPU_NOT_FOUND = 28, c"No GPUs found";
+        INVALID_STATE = 29, c"Resource is not in a valid state";
+        RESET_TYPE_NOT_SUPPORTED = 30, c"Reset type not supported";
+    }
 }
 
 /// The text `nvmlErrorString` gives for a code.

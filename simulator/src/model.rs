@@ -14,7 +14,6 @@ pub(crate) struct Model {
     pub(crate) brand: u32,
     pub(crate) compute_capability: [i32; 2],
     pub(crate) cores: u32,
-    pub(crate) multiprocessors: u32,
     pub(crate) pci_device_id: u32,
     pub(crate) pci_subsystem_id: u32,
     pub(crate) vbios: String,
