@@ -13,7 +13,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::{Config, Driver, HostLabelName, Listen};
 use crate::exposition::{HostLabel, LabelScheme, Settings as PageSettings};
-use crate::http::{self, App, Limits, Listeners, PageStore, Status};
+use crate::http::{self, App, Limits, Listeners, PageStore, Status, WebConfig};
 use crate::nvml::Loader;
 use crate::publisher::Publisher;
 use crate::sampler::{Beat, PASS_DEADLINE, Sampler, Settings as SamplerSettings};
@@ -41,6 +41,9 @@ pub enum ServeError {
     /// An address cannot be listened on.
     #[error(transparent)]
     Listen(#[from] http::ListenError),
+    /// The web configuration file is wrong.
+    #[error(transparent)]
+    Web(#[from] http::WebConfigError),
     /// A thread or the runtime cannot be started, or a signal cannot be caught.
     #[error("cannot start: {0}")]
     Start(#[from] std::io::Error),
@@ -69,10 +72,11 @@ async fn serve(config: Config) -> Result<(), ServeError> {
         .collect::<Result<Vec<_>, _>>()?;
     let source = Source::new(&config);
     let loaded = source.load().map_err(|errors| ServeError::Counters(errors.join("\n")))?;
+    let web = match &config.web.config_file {
+        Some(path) => WebConfig::load(path)?,
+        None => WebConfig::plain(),
+    };
     let listeners = listen(&config)?;
-    for address in listeners.addresses() {
-        tracing::info!(%address, "listening");
-    }
     let telemetry = build_telemetry();
     telemetry.record_reload(true);
     let sampler = Arc::new(Sampler::start(
@@ -102,6 +106,7 @@ async fn serve(config: Config) -> Result<(), ServeError> {
         liveness: liveness(&sampler, rendered, config.interval),
         observer: Arc::new(Scrapes(telemetry.clone())),
         openmetrics: config.openmetrics,
+        web: Arc::new(web),
         ..App::new(pages, status, limits(&config))
     };
     let reloader = Reloader::new(source, Arc::clone(&sampler), telemetry, config_status)?;

@@ -11,6 +11,7 @@ use super::{
     Beat, Command, Event, Latest, PASS_DEADLINE, PASS_DEADLINE_MIN, PUBLISH_GRACE, Settings,
     WARM_UP, receive,
 };
+use crate::config::{GpuId, InstanceId};
 use crate::nvml::{Code, Found, Meaning, Pass, Session, reader::Request};
 use crate::telemetry::Telemetry;
 
@@ -37,6 +38,8 @@ pub(super) struct Coordinator {
     publish_at: Option<Instant>,
     warm: bool,
     job: u64,
+    /// Names of the device selector that were last reported as belonging to no device.
+    unmatched: Vec<String>,
 }
 
 impl Coordinator {
@@ -53,6 +56,7 @@ impl Coordinator {
             publish_at: None,
             warm: false,
             job: 0,
+            unmatched: Vec::new(),
         }
     }
 
@@ -273,6 +277,22 @@ impl Coordinator {
         }
     }
 
+    /// A device asked for that is not there is said once, and again when that changes.
+    fn report_unmatched(&mut self) {
+        if self.session.is_none() || self.gpus.iter().any(|gpu| gpu.status == Status::Starting) {
+            return;
+        }
+        let gpus: Vec<_> = self.gpus.iter().map(|gpu| gpu_id(&gpu.identity)).collect();
+        let instances: Vec<_> = self.gpus.iter().flat_map(instance_ids).collect();
+        let unmatched = self.request.devices.unmatched(&gpus, &instances);
+        if unmatched != self.unmatched {
+            for name in &unmatched {
+                tracing::error!("--devices: no device {name} on this node; it has no series");
+            }
+            self.unmatched = unmatched;
+        }
+    }
+
     fn command(&self, command: Command) {
         // A library thread that has ended has nothing left to do.
         let _ = self.wiring.commands.send(command);
@@ -280,6 +300,7 @@ impl Coordinator {
 
     fn publish(&mut self) {
         self.publish_at = None;
+        self.report_unmatched();
         self.wiring.latest.set(Snapshot {
             taken: SystemTime::now(),
             selection: Arc::clone(&self.request.selection),
@@ -298,4 +319,17 @@ fn refusal(code: Code) -> &'static str {
         _ if code == Code::NO_PERMISSION => "no_permission",
         _ => "error",
     }
+}
+
+fn gpu_id(identity: &GpuIdentity) -> GpuId<'_> {
+    GpuId { index: identity.index, uuid: &identity.uuid, pci_bus_id: &identity.pci_bus_id }
+}
+
+fn instance_ids(gpu: &Tracked) -> impl Iterator<Item = InstanceId<'_>> {
+    let instances = gpu.reading.iter().flat_map(|reading| &reading.instances);
+    instances.map(|instance| InstanceId {
+        gpu: gpu_id(&gpu.identity),
+        gpu_instance: instance.identity.gpu_instance,
+        uuid: instance.identity.uuids.first().map_or("", |(_, uuid)| uuid),
+    })
 }

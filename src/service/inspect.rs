@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::reload::Source;
 use super::{ServeError, build_telemetry, loader};
@@ -16,6 +16,9 @@ use crate::sampler::{PASS_DEADLINE, Sampler, Settings};
 /// How long a look may take: the library's start and one pass. A GPU that takes longer is listed
 /// as not answering.
 const LOOK: Duration = Duration::from_secs(2 * PASS_DEADLINE.as_secs() + 5);
+
+/// How long the second pass may take to come.
+const SECOND_PASS: Duration = Duration::from_secs(3);
 
 /// How a look ended, for the exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,6 +103,9 @@ impl Tally<'_> {
             return format!("no value on {} of {} GPUs", self.asked - self.given, self.asked);
         }
         let reasons = self.refused.iter().map(|(code, gpus)| {
+            if gpus.len() == self.asked {
+                return format!("{code} on every GPU");
+            }
             let gpus: Vec<_> = gpus.iter().map(ToString::to_string).collect();
             format!("{code} on GPU {}", gpus.join(", "))
         });
@@ -175,6 +181,13 @@ fn look(
         let left = until.saturating_duration_since(Instant::now());
         (seen, snapshot) = sampler.latest.wait(seen, left);
     }
+    // Rates need a second pass, which follows the first at once, and so do XIDs.
+    let first = read_times(&snapshot);
+    let until = (Instant::now() + SECOND_PASS).min(until);
+    while read_times(&snapshot) == first && !first.is_empty() && Instant::now() < until {
+        let left = until.saturating_duration_since(Instant::now());
+        (seen, snapshot) = sampler.latest.wait(seen, left);
+    }
     sampler.stop();
     if let Driver::Simulated(_) = config.driver
         && let Library::Down { detail, .. } = &snapshot.library
@@ -182,6 +195,11 @@ fn look(
         return Err(ServeError::Counters(detail.clone()));
     }
     Ok(snapshot)
+}
+
+fn read_times(snapshot: &Snapshot) -> Vec<SystemTime> {
+    let readings = snapshot.gpus.iter().filter_map(|gpu| gpu.reading.as_ref());
+    readings.map(|reading| reading.read_at).collect()
 }
 
 fn node(out: &mut String, snapshot: &Snapshot) {
