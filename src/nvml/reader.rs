@@ -274,13 +274,12 @@ impl Bound {
                         work.samples(&planned.takers, &numbers, link, board);
                     }
                     Err(code) => {
-                        if code.meaning() != Meaning::Unsupported {
+                        // A stale handle fails the whole call: here it is an id that the driver
+                        // does not know.
+                        if !matches!(code.meaning(), Meaning::Unsupported | Meaning::Stale) {
                             work.failed("nvmlDeviceGetFieldValues", code)?;
                         }
-                        if link.is_none() {
-                            work.unsupported
-                                .extend(planned.takers.rows.iter().map(|row| (*row, code.name())));
-                        }
+                        work.refused(&planned.takers, link, code);
                     }
                 }
             }
@@ -329,26 +328,29 @@ impl Work<'_> {
         support: &mut Support,
         samples: &mut Vec<Sample>,
     ) -> Result<(), Code> {
-        let answer = match support.refusal() {
-            Some(code) => Err(code),
-            None => {
-                let answer = calls::execute(self.session, handle, planned.call, link.unwrap_or(0));
-                support.learn(&answer);
-                answer
-            }
-        };
+        if let Some(code) = support.refusal() {
+            // It was counted when it was learnt.
+            self.refused(&planned.takers, link, code);
+            return Ok(());
+        }
+        let answer = calls::execute(self.session, handle, planned.call, link.unwrap_or(0));
+        support.learn(&answer);
         match answer {
             Ok(numbers) => {
                 self.samples(&planned.takers, &numbers, link, samples);
                 Ok(())
             }
             Err(code) => {
-                if link.is_none() {
-                    self.unsupported
-                        .extend(planned.takers.rows.iter().map(|row| (*row, code.name())));
-                }
+                self.refused(&planned.takers, link, code);
                 self.failed(calls::name(planned.call), code)
             }
+        }
+    }
+
+    /// Notes rows that have no value. A GPU with links that are not there misses nothing.
+    fn refused(&mut self, takers: &Takers, link: Option<u8>, code: Code) {
+        if link.is_none() {
+            self.unsupported.extend(takers.rows.iter().map(|row| (*row, code.name())));
         }
     }
 
