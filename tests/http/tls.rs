@@ -1,17 +1,21 @@
 //! TLS from the web configuration file.
 
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
+use hyper::body::Body as _;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use nvml_exporter::http::{Limits, Refusal};
+use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ProtocolVersion;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 
 use crate::pki::{Ca, Client, Web};
-use crate::support::{drain, request, until};
+use crate::support::{Recorder, Server, app, drain, page, request, until};
 
 /// Case 95.
 #[test]
@@ -76,46 +80,66 @@ fn http2_is_offered_unless_switched_off() {
     }
 }
 
-/// More than HTTP/2's window at once, twice on one connection, idle longer than a request may
-/// take to come.
-#[tokio::test]
-async fn http2_is_spoken() {
-    use hyper::body::Body as _;
+type Sender = hyper::client::conn::http2::SendRequest<Body>;
 
-    let ca = Ca::new();
-    let limits = Limits { read_timeout: Duration::from_secs(1), ..Limits::default() };
-    let text = "a 1\n".repeat(100_000);
-    let mut app = crate::support::app(crate::support::page(text.clone()), limits);
-    app.web = Web::with_tls(&ca, "").load();
-    let server = crate::support::Server::start(app);
-
-    let mut client = Client::trusting(&ca);
+async fn http2(ca: &Ca, server: &Server) -> (Sender, JoinHandle<hyper::Result<()>>) {
+    let mut client = Client::trusting(ca);
     client.alpn = vec![b"h2".to_vec()];
     let tcp = tokio::net::TcpStream::connect(server.address).await.unwrap();
     let name = ServerName::try_from("localhost").unwrap();
     let tls = TlsConnector::from(client.config()).connect(name, tcp).await.unwrap();
-    let (mut sender, connection) =
-        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(tls))
-            .await
-            .unwrap();
-    let connection = tokio::spawn(connection);
+    let io = TokioIo::new(tls);
+    let (sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await.unwrap();
+    (sender, tokio::spawn(connection))
+}
+
+fn scrape() -> hyper::Request<Body> {
+    hyper::Request::get("https://localhost/metrics").body(Body::empty()).unwrap()
+}
+
+/// More than HTTP/2's window at once, twice on one connection, idle longer than a request may
+/// take to come.
+#[tokio::test]
+async fn http2_is_spoken() {
+    let ca = Ca::new();
+    let limits = Limits { read_timeout: Duration::from_secs(1), ..Limits::default() };
+    let text = "a 1\n".repeat(100_000);
+    let mut app = app(page(text.clone()), limits);
+    app.web = Web::with_tls(&ca, "").load();
+    let server = Server::start(app);
+    let (mut sender, connection) = http2(&ca, &server).await;
     for _ in 0..2 {
-        let request = hyper::Request::get("https://localhost/metrics")
-            .body(axum::body::Body::empty())
-            .unwrap();
-        let response = sender.send_request(request).await.unwrap();
+        let response = sender.send_request(scrape()).await.unwrap();
         assert_eq!(response.status(), 200);
         assert_eq!(response.body().size_hint().exact(), Some(text.len() as u64));
-        let body = axum::body::to_bytes(axum::body::Body::new(response.into_body()), usize::MAX);
+        let body = axum::body::to_bytes(Body::new(response.into_body()), usize::MAX);
         assert_eq!(body.await.unwrap(), text.as_bytes());
         tokio::time::sleep(Duration::from_millis(1500)).await;
     }
-    let request = hyper::Request::post("https://localhost/metrics")
-        .body(axum::body::Body::from(vec![b'x'; 10_000]))
-        .unwrap();
-    assert_eq!(sender.send_request(request).await.unwrap().status(), 413);
+    let mut large = scrape();
+    *large.body_mut() = Body::from(vec![b'x'; 10_000]);
+    assert_eq!(sender.send_request(large).await.unwrap().status(), 413);
     drop(sender);
     connection.await.unwrap().unwrap();
+}
+
+/// hyper's client takes 2 MiB of the page and then waits for us to read it.
+#[tokio::test]
+async fn http2_does_not_hide_a_reader_that_does_not_read() {
+    let ca = Ca::new();
+    let limits = Limits { write_timeout: Duration::from_millis(500), ..Limits::default() };
+    let recorder = Arc::new(Recorder::default());
+    let mut app = app(page("a 1\n".repeat(10_000_000)), limits);
+    app.web = Web::with_tls(&ca, "").load();
+    app.observer = recorder.clone();
+    let server = Server::start(app);
+    let (mut sender, connection) = http2(&ca, &server).await;
+    let response = sender.send_request(scrape()).await.unwrap();
+    tokio::task::spawn_blocking(move || recorder.wait_for(Refusal::SlowReader)).await.unwrap();
+    let body = axum::body::to_bytes(Body::new(response.into_body()), usize::MAX);
+    assert!(body.await.is_err());
+    assert!(connection.await.unwrap().is_err());
 }
 
 #[test]
