@@ -200,9 +200,9 @@ fn page_settings(config: &Config) -> PageSettings {
 }
 
 fn liveness(sampler: &Arc<Sampler>, rendered: Arc<Beat>, interval: Duration) -> http::Liveness {
-    let sampled = Arc::clone(&sampler.beat);
+    let beats = [("sampling", Arc::clone(&sampler.beat)), ("rendering", rendered)];
     Arc::new(move || {
-        for (name, beat) in [("sampling", &sampled), ("rendering", &rendered)] {
+        for (name, beat) in &beats {
             let age = beat.age();
             if age > interval + LOOP_STUCK {
                 return Err(format!("the {name} loop has not moved for {} s", age.as_secs()));

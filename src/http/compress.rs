@@ -52,7 +52,7 @@ fn made(body: &Body, encoding: Encoding) -> Option<Bytes> {
 }
 
 /// Whoever comes second waits for the first one's result.
-fn make(body: &Body, encoding: Encoding) -> Bytes {
+pub(super) fn make(body: &Body, encoding: Encoding) -> Bytes {
     let (cell, compress): (_, Compressor) = match encoding {
         Encoding::Identity => return body.identity.clone(),
         Encoding::Gzip => (&body.gzip, gzip),

@@ -12,8 +12,9 @@ use super::library::Session;
 use super::mig::{self, Instance, Profiles};
 use super::rates::Rates;
 use super::raw::Handle;
-use crate::catalogue::plan::{Plan, PlannedCall, Takers};
-use crate::catalogue::{Call, Number, Numbers, Row, Selection, Value};
+use super::work::Work;
+use crate::catalogue::plan::Plan;
+use crate::catalogue::{Call, Number, Numbers, Selection, Value};
 use crate::config::{DeviceSelector, GpuId, InstanceId};
 use crate::sampler::snapshot::{GpuIdentity, GpuReading, InstanceReading, Sample};
 use crate::sampler::xids::Xids;
@@ -29,6 +30,19 @@ pub struct Request {
     pub devices: DeviceSelector,
     /// DCGM's zeros where a board has no sensor (`--dcgm-quirks`).
     pub quirks: bool,
+}
+
+/// One GPU to read, and what for.
+#[derive(Debug)]
+pub struct Target {
+    /// The session that gave the handle.
+    pub session: Arc<Session>,
+    /// The GPU.
+    pub handle: Handle,
+    /// Who it is.
+    pub identity: Arc<GpuIdentity>,
+    /// What it is asked.
+    pub request: Arc<Request>,
 }
 
 /// What one pass came to.
@@ -66,34 +80,13 @@ struct Bound {
     facts: Vec<Result<FactValue, Code>>,
 }
 
-/// A pass under way.
-struct Work<'a> {
-    session: &'a Session,
-    request: &'a Request,
-    errors: Vec<(&'static str, Code)>,
-    unsupported: Vec<(u16, &'static str)>,
-    labels: Vec<(u16, Arc<str>)>,
-}
-
 impl Reader {
     /// Makes one pass. Blocks for as long as the driver does.
-    pub fn pass(
-        &mut self,
-        session: &Arc<Session>,
-        handle: Handle,
-        identity: &GpuIdentity,
-        request: &Arc<Request>,
-        xids: &Xids,
-    ) -> Pass {
+    pub fn pass(&mut self, target: &Target, xids: &Xids) -> Pass {
+        let Target { session, handle, identity, request } = target;
         let begun = Instant::now();
-        let mut work = Work {
-            session,
-            request,
-            errors: Vec::new(),
-            unsupported: Vec::new(),
-            labels: Vec::new(),
-        };
-        let outcome = self.bind(session, handle, request).read(&mut work, identity, xids).map(
+        let mut work = Work::new(session, request);
+        let outcome = self.bind(session, *handle, request).read(&mut work, identity, xids).map(
             |(whole, board, texts, instances)| GpuReading {
                 read_at: SystemTime::now(),
                 took: begun.elapsed(),
@@ -168,7 +161,8 @@ impl Bound {
                 if position == self.board.len() {
                     self.board.push(Support::default());
                 }
-                work.call(self.handle, planned, link, &mut self.board[position], &mut board)?;
+                let support = &mut self.board[position];
+                work.link_call((self.handle, link), planned, support, &mut board)?;
                 position += 1;
             }
         }
@@ -181,7 +175,7 @@ impl Bound {
         let whole = devices.selects_gpu(&gpu, !found.is_empty());
         if whole {
             for (planned, support) in plan.instance.iter().zip(&mut self.whole) {
-                work.call(self.handle, planned, None, support, &mut board)?;
+                work.call(self.handle, planned, support, &mut board)?;
             }
             work.last_xid(xids, &identity.uuid, None, &mut board);
         }
@@ -253,7 +247,7 @@ impl Bound {
             .or_insert_with(|| vec![Support::default(); plan.instance.len()]);
         let mut samples = Vec::with_capacity(plan.instance.len());
         for (planned, support) in plan.instance.iter().zip(supports) {
-            work.call(instance.handle, planned, None, support, &mut samples)?;
+            work.call(instance.handle, planned, support, &mut samples)?;
         }
         work.last_xid(xids, &identity.uuid, Some(instance.identity.gpu_instance), &mut samples);
         samples.sort_by_key(|sample| (sample.row, sample.link));
@@ -318,93 +312,6 @@ impl Bound {
     }
 }
 
-impl Work<'_> {
-    /// Makes one planned call and turns its numbers into samples.
-    fn call(
-        &mut self,
-        handle: Handle,
-        planned: &PlannedCall,
-        link: Option<u8>,
-        support: &mut Support,
-        samples: &mut Vec<Sample>,
-    ) -> Result<(), Code> {
-        if let Some(code) = support.refusal() {
-            // It was counted when it was learnt.
-            self.refused(&planned.takers, link, code);
-            return Ok(());
-        }
-        let answer = calls::execute(self.session, handle, planned.call, link.unwrap_or(0));
-        support.learn(&answer);
-        match answer {
-            Ok(numbers) => {
-                self.samples(&planned.takers, &numbers, link, samples);
-                Ok(())
-            }
-            Err(code) => {
-                self.refused(&planned.takers, link, code);
-                self.failed(calls::name(planned.call), code)
-            }
-        }
-    }
-
-    /// Notes rows that have no value. A GPU with links that are not there misses nothing.
-    fn refused(&mut self, takers: &Takers, link: Option<u8>, code: Code) {
-        if link.is_none() {
-            self.unsupported.extend(takers.rows.iter().map(|row| (*row, code.name())));
-        }
-    }
-
-    fn samples(
-        &mut self,
-        takers: &Takers,
-        numbers: &Numbers,
-        link: Option<u8>,
-        samples: &mut Vec<Sample>,
-    ) {
-        for row in &takers.rows {
-            let value = convert(&self.request.selection.rows, *row, numbers);
-            samples.extend(value.map(|value| Sample { row: *row, link, value }));
-        }
-        for label in &takers.labels {
-            let value = convert(&self.request.selection.labels, *label, numbers);
-            self.labels.extend(value.map(|value| (*label, text(value).into())));
-        }
-    }
-
-    /// Notes a failed call; ends the pass when the GPU or the session is gone.
-    fn failed(&mut self, call: &'static str, code: Code) -> Result<(), Code> {
-        match code.meaning() {
-            Meaning::Unsupported => Ok(()),
-            Meaning::Stale | Meaning::Transient => {
-                self.errors.push((call, code));
-                Ok(())
-            }
-            Meaning::Lost | Meaning::ResetRequired | Meaning::Session => {
-                self.errors.push((call, code));
-                Err(code)
-            }
-        }
-    }
-
-    /// `--dcgm-quirks`: DCGM shows 0 for these two fields on a board without the sensor
-    /// (`NVML_FI_DEV_MEMORY_TEMP`, `NVML_FI_DEV_POWER_INSTANT`).
-    fn sensorless(&self, id: u16, code: Code) -> Result<Stamped, Code> {
-        if self.request.quirks && matches!(id, 82 | 186) && code == Code::NOT_SUPPORTED {
-            return Ok(Stamped { number: Number::Int(0), timestamp: 0 });
-        }
-        Err(code)
-    }
-
-    fn last_xid(&self, xids: &Xids, uuid: &str, instance: Option<u32>, samples: &mut Vec<Sample>) {
-        let Some(xid) = xids.last(uuid, instance) else { return };
-        samples.extend(self.request.plan.last_xid.rows.iter().map(|row| Sample {
-            row: *row,
-            link: None,
-            value: Value::Int(i64::try_from(xid).unwrap_or(i64::MAX)),
-        }));
-    }
-}
-
 fn each_link(call: Call) -> bool {
     matches!(call, Call::EachNvLinkErrorCounter(_) | Call::EachNvLinkState)
 }
@@ -413,16 +320,4 @@ fn each_link(call: Call) -> bool {
 fn links(call: Call, count: u8) -> impl Iterator<Item = Option<u8>> {
     let (once, each) = if each_link(call) { (None, 0..count) } else { (Some(None), 0..0) };
     once.into_iter().chain(each.map(Some))
-}
-
-fn convert(rows: &[Row], position: u16, numbers: &Numbers) -> Option<Value> {
-    rows.get(usize::from(position))?.field.convert(numbers)
-}
-
-fn text(value: Value) -> String {
-    match value {
-        Value::Int(value) => value.to_string(),
-        Value::Uint(value) => value.to_string(),
-        Value::Float(value) => value.to_string(),
-    }
 }

@@ -12,7 +12,7 @@ use super::{
     WARM_UP, receive,
 };
 use crate::config::{GpuId, InstanceId};
-use crate::nvml::{Code, Found, Meaning, Pass, Session, reader::Request};
+use crate::nvml::{Code, Found, Meaning, Pass, Session, Target, reader::Request};
 use crate::telemetry::Telemetry;
 
 /// What the sampler is connected to.
@@ -165,7 +165,7 @@ impl Coordinator {
     /// The index wanted, or the next that no GPU of this process has had.
     fn free_index(&self, wanted: u32) -> u32 {
         let taken = |index| self.gpus.iter().any(|gpu| gpu.identity.index == index);
-        (wanted..).find(|index| !taken(*index)).unwrap_or(wanted)
+        (wanted..=u32::MAX).find(|index| !taken(*index)).unwrap_or(wanted)
     }
 
     fn begin_pass(&mut self, now: Instant) {
@@ -185,10 +185,12 @@ impl Coordinator {
         self.job += 1;
         let job = Job {
             number: self.job,
-            session: Arc::clone(session),
-            handle,
-            identity: Arc::clone(&gpu.identity),
-            request: Arc::clone(&self.request),
+            target: Target {
+                session: Arc::clone(session),
+                handle,
+                identity: Arc::clone(&gpu.identity),
+                request: Arc::clone(&self.request),
+            },
         };
         if !gpu.assign(job, &self.wiring.events, &self.wiring.xids) {
             gpu.down("error");
@@ -258,7 +260,7 @@ impl Coordinator {
                 self.command(Command::Enumerate);
             }
             Status::Up if before != Status::Starting => {
-                tracing::info!(gpu = index, uuid, "GPU is back")
+                tracing::info!(gpu = index, uuid, "GPU is back");
             }
             _ => {}
         }

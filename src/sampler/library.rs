@@ -29,7 +29,7 @@ pub(super) struct LibraryThread {
     pub(super) loader: Loader,
     pub(super) interval: Duration,
     pub(super) give_up_after: Option<Duration>,
-    pub(super) give_up: tokio::sync::watch::Sender<bool>,
+    pub(super) despair: tokio::sync::watch::Sender<bool>,
     pub(super) events: Sender<Event>,
     pub(super) orders: Receiver<Command>,
     pub(super) xids: Arc<Xids>,
@@ -61,7 +61,7 @@ impl LibraryThread {
                     if let Some(scenario) = &facts.simulated {
                         tracing::warn!(scenario, "ALL DATA IS SIMULATED: this is not a real GPU");
                     }
-                    let end = self.session(Arc::new(session));
+                    let end = self.session(&Arc::new(session));
                     away_since = Instant::now();
                     match end {
                         End::Stop => return,
@@ -79,7 +79,7 @@ impl LibraryThread {
             }
             if self.give_up_after.is_some_and(|bound| away_since.elapsed() >= bound) {
                 // Nobody listens any more when the process is ending.
-                let _ = self.give_up.send(true);
+                let _ = self.despair.send(true);
             }
             if self.sleep(pause) {
                 return;
@@ -101,9 +101,9 @@ impl LibraryThread {
     }
 
     /// Keeps one session until it is of no use; then waits for those who still hold it.
-    fn session(&self, session: Arc<Session>) -> End {
+    fn session(&self, session: &Arc<Session>) -> End {
         let mut xid_thread = None;
-        let end = self.watch(&session, &mut xid_thread);
+        let end = self.watch(session, &mut xid_thread);
         if let End::Recycle(reason, detail) = &end {
             tracing::warn!(reason, detail, "NVML session ends");
             let down = Event::Down { reason, detail: detail.clone() };
@@ -113,7 +113,7 @@ impl LibraryThread {
         }
         drop(xid_thread);
         let until = Instant::now() + DRAIN;
-        while Arc::strong_count(&session) > 1 && Instant::now() < until {
+        while Arc::strong_count(session) > 1 && Instant::now() < until {
             if matches!(end, End::Stop) {
                 break;
             }
@@ -127,7 +127,7 @@ impl LibraryThread {
         let mut enumerated = None;
         loop {
             let due = enumerated.is_none_or(|at: Instant| at.elapsed() >= ENUMERATE_EVERY);
-            let looked_up = if due || self.count_changed(session, known.len()) {
+            let looked_up = if due || count_changed(session, known.len()) {
                 enumerated = Some(Instant::now());
                 enumerate(session)
             } else {
@@ -166,11 +166,11 @@ impl LibraryThread {
             }
         }
     }
+}
 
-    /// An error counts as a change: the look-up that follows says what it is.
-    fn count_changed(&self, session: &Session, known: usize) -> bool {
-        topology::count(session).map_or(true, |count| usize::try_from(count) != Ok(known))
-    }
+/// An error counts as a change: the look-up that follows says what it is.
+fn count_changed(session: &Session, known: usize) -> bool {
+    topology::count(session).map_or(true, |count| usize::try_from(count) != Ok(known))
 }
 
 fn lost(code: Code) -> String {

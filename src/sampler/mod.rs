@@ -99,7 +99,7 @@ impl Sampler {
     pub fn start(settings: Settings, telemetry: Telemetry) -> std::io::Result<Self> {
         let (events, inbox) = mpsc::channel();
         let (commands, orders) = mpsc::channel();
-        let (give_up, gave_up) = tokio::sync::watch::channel(false);
+        let (despair, gave_up) = tokio::sync::watch::channel(false);
         let xids = Arc::new(Xids::default());
         let latest = Arc::new(Latest::new(Snapshot {
             taken: std::time::SystemTime::now(),
@@ -112,7 +112,7 @@ impl Sampler {
             loader: settings.loader.clone(),
             interval: settings.interval,
             give_up_after: settings.give_up_after,
-            give_up,
+            despair,
             events: events.clone(),
             orders,
             xids: Arc::clone(&xids),

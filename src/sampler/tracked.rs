@@ -9,15 +9,12 @@ use super::Event;
 use super::snapshot::{Gpu, GpuIdentity, GpuReading, Status};
 use super::xids::Xids;
 use crate::nvml::raw_handle::Handle;
-use crate::nvml::{Reader, Session, reader::Request};
+use crate::nvml::{Reader, Target};
 
 /// One pass to make.
 pub(super) struct Job {
     pub(super) number: u64,
-    pub(super) session: Arc<Session>,
-    pub(super) handle: Handle,
-    pub(super) identity: Arc<GpuIdentity>,
-    pub(super) request: Arc<Request>,
+    pub(super) target: Target,
 }
 
 /// A GPU that this process has seen, by UUID; or one that could not even be identified, which
@@ -104,7 +101,7 @@ fn spawn(
     thread::Builder::new().name(format!("gpu-{}", identity.index)).spawn(move || {
         let mut reader = Reader::default();
         for job in inbox {
-            let pass = reader.pass(&job.session, job.handle, &job.identity, &job.request, &xids);
+            let pass = reader.pass(&job.target, &xids);
             let number = job.number;
             // The session can end only when no thread holds it.
             drop(job);

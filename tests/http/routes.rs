@@ -91,6 +91,11 @@ fn encodings_are_made_once_for_each_page() {
     let kept = pages.current().text.gzip.get().cloned().unwrap();
     assert_eq!(gzip.body, kept);
 
+    // What was asked for is made before the next page is there to be asked for.
+    pages.publish(page(text.clone()));
+    let next = pages.current();
+    assert!(next.text.gzip.get().is_some() && next.text.zstd.get().is_none());
+
     let zstd = server.get("/metrics", &["Accept-Encoding: gzip;q=0.5, zstd"]);
     assert_eq!(zstd.header("content-encoding"), Some("zstd"));
     assert_eq!(zstd::stream::decode_all(&zstd.body[..]).unwrap(), text.as_bytes());

@@ -110,11 +110,8 @@ impl Setup {
     /// Starts it and waits until it listens.
     pub(crate) fn start(self) -> Exporter {
         let mut exporter = self.spawn();
-        exporter.address = until(
-            "the address in the log",
-            || listening(&exporter.log()).pop(),
-            || exporter.log(),
-        );
+        exporter.address =
+            until("the address in the log", || listening(&exporter.log()).pop(), || exporter.log());
         exporter
     }
 
@@ -266,9 +263,11 @@ impl Exporter {
 
     /// Waits for the first pass to be over.
     pub(crate) fn until_ready(&self) -> Page {
-        until("a first pass", || (self.get("/readyz", &[]).status == 200).then_some(()), || {
-            self.log()
-        });
+        until(
+            "a first pass",
+            || (self.get("/readyz", &[]).status == 200).then_some(()),
+            || self.log(),
+        );
         self.scrape()
     }
 
@@ -301,7 +300,8 @@ impl Exporter {
 
     /// Waits for its end, until which both pipes have been read.
     pub(crate) fn wait(&mut self) -> ExitStatus {
-        let status = until("the end", || self.child.try_wait().unwrap(), || "it runs on".to_owned());
+        let status =
+            until("the end", || self.child.try_wait().unwrap(), || "it runs on".to_owned());
         for gathered in [&mut self.log, &mut self.output] {
             if let Some(thread) = gathered.thread.take() {
                 thread.join().unwrap();
