@@ -12,6 +12,8 @@ fn is_fleeting(family: &str) -> bool {
     const FLEETING: &[&str] = &[
         "nvml_exporter_build_info",
         "nvml_exporter_config_last_reload_success_timestamp_seconds",
+        // The registry keeps label sets in a hash map, in another order in each process.
+        "nvml_exporter_config_reloads_total",
         "nvml_exporter_last_pass_timestamp_seconds",
         "nvml_exporter_page_timestamp_seconds",
         "nvml_exporter_pass_duration_seconds",
