@@ -3,6 +3,7 @@
 //! end a test that hangs.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
 
+mod bindings;
 mod pages;
 mod prometheus;
 mod support;
