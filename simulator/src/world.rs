@@ -68,6 +68,8 @@ enum State {
     Ready(Box<World>),
     /// The scenario cannot be played; whatever is called returns the code.
     Broken(Code),
+    /// The library is being unloaded.
+    Gone,
 }
 
 static STATE: Mutex<State> = Mutex::new(State::Unset);
@@ -86,7 +88,7 @@ impl Guard {
         match &*state {
             State::Ready(_) => Ok(Self(state)),
             State::Broken(code) => Err(*code),
-            State::Unset => Err(UNKNOWN),
+            State::Unset | State::Gone => Err(UNINITIALIZED),
         }
     }
 
@@ -95,7 +97,7 @@ impl Guard {
         match &mut *self.0 {
             State::Ready(world) => Ok(world),
             State::Broken(code) => Err(*code),
-            State::Unset => Err(UNKNOWN),
+            State::Unset | State::Gone => Err(UNINITIALIZED),
         }
     }
 }
@@ -106,6 +108,11 @@ pub(crate) fn load(environment: Environment) {
     *ENVIRONMENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(environment);
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     build(&mut state, None);
+}
+
+/// Lets go of everything, files included.
+pub(crate) fn unload() {
+    *STATE.lock().unwrap_or_else(PoisonError::into_inner) = State::Gone;
 }
 
 /// Changes the scenario; refused while a client has a session.
@@ -189,7 +196,7 @@ impl World {
                 if let Some(list) = &gpus.mig {
                     let words: Vec<&str> = list.get_ref().iter().map(String::as_str).collect();
                     let table = model.mig.as_deref().unwrap_or_default();
-                    gpu.mig = Some(mig::layout(table, &words).map_err(Error::Wrong)?);
+                    gpu.divide(Some(mig::layout(table, &words).map_err(Error::Wrong)?));
                 }
                 self.gpus.push(gpu);
             }
@@ -319,6 +326,7 @@ impl World {
             GpuChange::Unset(scope, key) => {
                 gpu.change(model, now, |g| g.settings.unset(*scope, *key));
             }
+            GpuChange::Processes(pids) => gpu.processes.clone_from(pids),
             GpuChange::Lost(lost) => gpu.lost = *lost,
             GpuChange::Attached(attached) => {
                 gpu.attached = *attached;
@@ -333,7 +341,7 @@ impl World {
                 let words = list.as_ref().map(|l| l.iter().map(String::as_str).collect::<Vec<_>>());
                 match words.map(|words| mig::layout(table, &words)).transpose() {
                     Ok(layout) => {
-                        gpu.change(model, now, |g| g.mig = layout);
+                        gpu.change(model, now, |g| g.divide(layout));
                         gpu.mig_generation = gpu.mig_generation.wrapping_add(1);
                         self.events.post(number, 0x100, 0, (None, None));
                     }
