@@ -5,8 +5,9 @@ use std::time::Duration;
 use crate::code::{Answer, Code, INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS};
 use crate::device::Device;
 use crate::ffi::{Argument, Handle};
+use crate::handle::{Kind, Target};
 use crate::trace;
-use crate::world::{Guard, Kind, Target, World};
+use crate::world::{Guard, World};
 
 /// How often a waiting call looks at the control file.
 pub(crate) const POLL: Duration = Duration::from_millis(3);
@@ -103,8 +104,11 @@ fn on_device(
     }
     let gpu = &world.gpus[target.gpu];
     match (function.on, target.kind) {
-        (On::Any, Kind::Device | Kind::Mig) | (On::Gpu, Kind::Device) | (On::Mig, Kind::Mig) => {}
-        (On::GpuInstance, Kind::GpuInstance) | (On::ComputeInstance, Kind::ComputeInstance) => {}
+        (On::Any, Kind::Device | Kind::Mig)
+        | (On::Gpu, Kind::Device)
+        | (On::Mig, Kind::Mig)
+        | (On::GpuInstance, Kind::GpuInstance)
+        | (On::ComputeInstance, Kind::ComputeInstance) => {}
         (On::WholeGpu, Kind::Device) if gpu.mig.is_none() => {}
         (On::Gpu | On::WholeGpu, Kind::Device | Kind::Mig) => return Err(NOT_SUPPORTED),
         _ => return Err(INVALID_ARGUMENT),

@@ -1,6 +1,8 @@
 //! One GPU of the running scenario: who it is, and what state it is in.
 
 use crate::curve::{Curve, Work, mix};
+use crate::ffi::Handle;
+use crate::handle::{Kind, Target};
 use crate::mig::GpuInstance;
 use crate::model::Model;
 use crate::scenario::{Gpus, Scenario, parse_bus_id};
@@ -203,6 +205,12 @@ impl Gpu {
     /// The GPU instance of an id.
     pub(crate) fn instance(&self, id: u32) -> Option<&GpuInstance> {
         self.mig.iter().flatten().find(|i| i.id == id)
+    }
+
+    /// The handle of the GPU.
+    pub(crate) fn handle(&self) -> Handle {
+        let generation = self.generation;
+        Target { kind: Kind::Device, generation, gpu: self.number, gi: 0, ci: 0 }.to_handle()
     }
 
     /// The bus id in the form of today, `00000000:1B:00.0`.

@@ -35,10 +35,7 @@ pub(crate) struct Model {
     pub(crate) ecc: Ecc,
     /// Which table of MIG profiles the board has.
     pub(crate) mig: Option<String>,
-    /// Whether the board has GPU performance monitoring (Hopper and later).
-    #[serde(default)]
-    pub(crate) gpm: bool,
-    /// Whether the GPU is part of an NVSwitch fabric.
+    /// Whether the GPU is part of an `NVSwitch` fabric.
     #[serde(default)]
     pub(crate) fabric: bool,
     /// Whether a screen can hang on it.
@@ -52,11 +49,18 @@ pub(crate) struct Model {
     pub(crate) unsupported_fields: Vec<u32>,
 }
 
+impl Model {
+    /// Whether the board has GPU performance monitoring: Hopper and later have.
+    pub(crate) fn gpm(&self) -> bool {
+        self.architecture >= 9
+    }
+}
+
 fn yes() -> bool {
     true
 }
 
-/// The InfoROM: image version and the OEM, ECC and power objects.
+/// The `InfoROM`: image version and the OEM, ECC and power objects.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Inforom {
@@ -106,7 +110,7 @@ pub(crate) struct Temperature {
 pub(crate) struct Clocks {
     pub(crate) idle: u32,
     pub(crate) max: u32,
-    /// The application clock; GeForce boards have none.
+    /// The application clock; `GeForce` boards have none.
     pub(crate) application: Option<u32>,
     pub(crate) memory: Vec<u32>,
     pub(crate) video: u32,
@@ -120,7 +124,7 @@ pub(crate) struct Pcie {
     pub(crate) width: u32,
 }
 
-/// NVLink.
+/// `NVLink`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NvLink {

@@ -268,13 +268,12 @@ impl Bound {
                         work.samples(&planned.takers, &numbers, link, board);
                     }
                     Err(code) => {
-                        if code.meaning() != Meaning::Unsupported {
+                        // A stale handle fails the whole call: here it is an id that the driver
+                        // does not know.
+                        if !matches!(code.meaning(), Meaning::Unsupported | Meaning::Stale) {
                             work.failed("nvmlDeviceGetFieldValues", code)?;
                         }
-                        if link.is_none() {
-                            work.unsupported
-                                .extend(planned.takers.rows.iter().map(|row| (*row, code.name())));
-                        }
+                        work.refused(&planned.takers, link, code);
                     }
                 }
             }

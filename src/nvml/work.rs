@@ -47,26 +47,30 @@ impl<'a> Work<'a> {
         support: &mut Support,
         samples: &mut Vec<Sample>,
     ) -> Result<(), Code> {
-        let answer = if let Some(code) = support.refusal() {
-            Err(code)
-        } else {
-            let answer =
-                calls::execute(self.session, handle, planned.call, link.unwrap_or_default());
-            support.learn(&answer);
-            answer
-        };
+        if let Some(code) = support.refusal() {
+            // It was counted when it was learnt.
+            self.refused(&planned.takers, link, code);
+            return Ok(());
+        }
+        let link_number = link.unwrap_or_default();
+        let answer = calls::execute(self.session, handle, planned.call, link_number);
+        support.learn(&answer);
         match answer {
             Ok(numbers) => {
                 self.samples(&planned.takers, &numbers, link, samples);
                 Ok(())
             }
             Err(code) => {
-                if link.is_none() {
-                    self.unsupported
-                        .extend(planned.takers.rows.iter().map(|row| (*row, code.name())));
-                }
+                self.refused(&planned.takers, link, code);
                 self.failed(calls::name(planned.call), code)
             }
+        }
+    }
+
+    /// Notes rows that have no value. A GPU with links that are not there misses nothing.
+    pub(super) fn refused(&mut self, takers: &Takers, link: Option<u8>, code: Code) {
+        if link.is_none() {
+            self.unsupported.extend(takers.rows.iter().map(|row| (*row, code.name())));
         }
     }
 

@@ -88,3 +88,12 @@ fn our_own_families_follow_the_conventions() {
         assert!(family.help.ends_with('.') && !family.help.ends_with(".."), "{name}");
     }
 }
+
+/// In `OpenMetrics` a counter `x_total` is the family `x`.
+#[test]
+fn no_field_is_named_like_another_counter_without_its_suffix() {
+    let names: BTreeSet<&str> = fields().map(|field| field.name).collect();
+    for counter in names.iter().filter_map(|name| name.strip_suffix("_total")) {
+        assert!(!names.contains(counter), "{counter}");
+    }
+}

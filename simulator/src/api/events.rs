@@ -119,7 +119,7 @@ fn look(
         let lost = events.watched.iter().any(|(gpu, _)| world.gpus[*gpu].lost);
         return if lost { Err(GPU_IS_LOST) } else { Ok(false) };
     };
-    let device = world.handle(&world.gpus[event.gpu]);
+    let device = world.gpus[event.gpu].handle();
     deliver(event, device)?;
     Ok(true)
 }

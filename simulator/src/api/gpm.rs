@@ -12,8 +12,9 @@ use crate::code::{
 };
 use crate::ffi::{Handle, Out};
 use crate::gpm::Sample;
+use crate::handle::{Kind, Target};
 use crate::model::Model;
-use crate::world::{Kind, Target, World};
+use crate::world::World;
 
 /// What comes before the metrics in an `nvmlGpmMetricsGet_t`. How many metrics fit differs from
 /// header to header, so only those that the caller announces are touched.
@@ -117,7 +118,7 @@ fn answer(world: &World, request: &Request, id: u32) -> Answer<f64> {
 
 fn take(world: &mut World, target: Target, gi: Option<u32>, sample: Handle) -> Answer {
     let gpu = &world.gpus[target.gpu];
-    if !world.models[gpu.model].gpm {
+    if !world.models[gpu.model].gpm() {
         return Err(NOT_SUPPORTED);
     }
     let instance = gi.map(|id| gpu.instance(id).ok_or(INVALID_ARGUMENT)).transpose()?;
@@ -149,12 +150,12 @@ device_api! {
         if value.version != 1 {
             return Err(ARGUMENT_VERSION_MISMATCH);
         }
-        value.isSupportedDevice = u32::from(device.model.gpm);
+        value.isSupportedDevice = u32::from(device.model.gpm());
         support.put(value)
     }
 
     Gpu nvmlGpmQueryIfStreamingEnabled(device, state: Out<u32>) {
-        if !device.model.gpm {
+        if !device.model.gpm() {
             return Err(NOT_SUPPORTED);
         }
         state.put(1)

@@ -7,8 +7,9 @@ use crate::code::{Answer, GPU_IS_LOST, INVALID_ARGUMENT, NOT_FOUND};
 use crate::device::Device;
 use crate::ffi::{Handle, In, Out};
 use crate::gpu::Gpu;
+use crate::handle::{Kind, Target};
 use crate::scenario::parse_bus_id;
-use crate::world::{Kind, Target, World};
+use crate::world::World;
 
 fn count(world: &World) -> u32 {
     u32::try_from(world.attached().count()).unwrap_or(u32::MAX)
@@ -16,23 +17,23 @@ fn count(world: &World) -> u32 {
 
 fn by_index(world: &World, index: u32) -> Answer<Handle> {
     let gpu = world.attached().nth(index as usize).ok_or(INVALID_ARGUMENT)?;
-    alive(world, gpu)
+    alive(gpu)
 }
 
 fn by_bus_id(world: &World, id: &str) -> Answer<Handle> {
     let wanted = parse_bus_id(id).ok_or(INVALID_ARGUMENT)?;
     let gpu = world.attached().find(|g| g.id.pci == wanted).ok_or(NOT_FOUND)?;
-    alive(world, gpu)
+    alive(gpu)
 }
 
-fn alive(world: &World, gpu: &Gpu) -> Answer<Handle> {
-    if gpu.lost { Err(GPU_IS_LOST) } else { Ok(world.handle(gpu)) }
+fn alive(gpu: &Gpu) -> Answer<Handle> {
+    if gpu.lost { Err(GPU_IS_LOST) } else { Ok(gpu.handle()) }
 }
 
 fn by_uuid(world: &World, uuid: &str) -> Answer<Handle> {
     for gpu in world.attached() {
         if gpu.uuid() == uuid {
-            return alive(world, gpu);
+            return alive(gpu);
         }
         if !uuid.starts_with("MIG-") {
             continue;
@@ -91,7 +92,7 @@ system_api! {
         let wanted: u64 = serial.get()?.parse().map_err(|_| NOT_FOUND)?;
         let has_serial = |gpu: &&Gpu| world.models[gpu.model].serial;
         let gpu = world.attached().filter(has_serial).find(|g| g.id.serial == wanted);
-        device.put(alive(world, gpu.ok_or(NOT_FOUND)?)?)
+        device.put(alive(gpu.ok_or(NOT_FOUND)?)?)
     }
 
     nvmlGetExcludedDeviceCount(_world, number: Out<u32>) { number.put(0) }
@@ -107,12 +108,11 @@ system_api! {
 }
 
 device_getters! {
-    Any nvmlDeviceGetIndex: u32 = |device| match device.part {
-        Some((_, ci)) => ci.slot,
-        None => {
-            let number = device.gpu.number;
-            let index = device.world.attached().position(|g| g.number == number);
-            index.and_then(|i| u32::try_from(i).ok()).ok_or(INVALID_ARGUMENT)?
-        }
+    Any nvmlDeviceGetIndex: u32 = |device| if let Some((_, ci)) = device.part {
+        ci.slot
+    } else {
+        let number = device.gpu.number;
+        let index = device.world.attached().position(|g| g.number == number);
+        index.and_then(|i| u32::try_from(i).ok()).ok_or(INVALID_ARGUMENT)?
     };
 }

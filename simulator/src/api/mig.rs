@@ -6,8 +6,8 @@ use crate::call::{device_api, device_getters};
 use crate::code::{INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED};
 use crate::device::Device;
 use crate::ffi::{Handle, Out};
+use crate::handle::{Kind, Target};
 use crate::mig::SLOTS;
-use crate::world::{Kind, Target};
 
 /// The instances of a MIG device.
 fn ids(device: &Device<'_>) -> Result<(u32, u32), u32> {
@@ -54,7 +54,7 @@ device_api! {
     }
 
     Mig nvmlDeviceGetDeviceHandleFromMigDeviceHandle(device, parent: Out<Handle>) {
-        parent.put(device.world.handle(device.gpu))
+        parent.put(device.gpu.handle())
     }
 }
 

@@ -117,7 +117,9 @@ extern "C" fn nvmlSimulatorControl(command: In) -> Code {
                 let mut guard = world::Guard::lock()?;
                 let world = guard.world()?;
                 world.poll();
-                command.into_iter().for_each(|c| world.apply(c));
+                if let Some(command) = command {
+                    world.apply(command);
+                }
                 Ok(())
             }
             Err(message) => {
