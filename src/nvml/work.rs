@@ -55,6 +55,17 @@ impl<'a> Work<'a> {
         let link_number = link.unwrap_or_default();
         let answer = calls::execute(self.session, handle, planned.call, link_number);
         support.learn(&answer);
+        self.answered(planned, link, answer, samples)
+    }
+
+    /// Turns what a planned call answered into samples, or notes what it missed.
+    pub(super) fn answered(
+        &mut self,
+        planned: &PlannedCall,
+        link: Option<u8>,
+        answer: calls::Answer,
+        samples: &mut Vec<Sample>,
+    ) -> Result<(), Code> {
         match answer {
             Ok(numbers) => {
                 self.samples(&planned.takers, &numbers, link, samples);
