@@ -5,5 +5,6 @@
 
 mod bindings;
 mod pages;
+mod plan;
 mod prometheus;
 mod support;
