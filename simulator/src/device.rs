@@ -218,28 +218,29 @@ impl<'a> Device<'a> {
 
     /// Framebuffer of the device in bytes: total, reserved, used.
     pub(crate) fn memory(&self) -> (u64, u64, u64) {
+        let memory = &self.model.memory;
         let (total, reserved) = match self.part {
-            None => (self.model.memory.total_mib, self.model.memory.reserved_mib),
-            Some((gi, _)) => {
-                let share = u64::from(gi.profile.size);
-                (gi.profile.memory_mib, self.model.memory.reserved_mib * share / 8)
-            }
+            None => (memory.total_mib * MIB, memory.reserved_mib * MIB),
+            Some((gi, _)) => (gi.profile.memory_mib * MIB, self.instance_reserved(gi)),
         };
-        let room = total.saturating_sub(reserved) * MIB;
         let used = match (self.part, &self.gpu.mig) {
-            (Some((gi, _)), _) => self.instance_memory_used(gi, room),
-            (None, Some(instances)) => instances
-                .iter()
-                .map(|gi| self.instance_memory_used(gi, gi.profile.memory_mib * MIB * 99 / 100))
-                .sum(),
-            (None, None) => self.natural_memory_used(None, room),
+            (Some((gi, _)), _) => self.instance_memory_used(gi),
+            (None, divided) => whole(self.setting(Key::MemoryUsed, || match divided {
+                Some(all) => all.iter().map(|gi| self.instance_memory_used(gi)).sum::<u64>(),
+                None => self.natural_memory_used(None, total - reserved),
+            } as f64)),
         };
-        let scope = self.part.map_or(Scope::Gpu, |(gi, _)| Scope::Instance(gi.id));
-        let used = whole(self.gpu.settings.value(scope, Key::MemoryUsed, || used as f64));
-        (total * MIB, reserved * MIB, used.min(room))
+        (total, reserved, used.min(total - reserved))
     }
 
-    fn instance_memory_used(&self, gi: &GpuInstance, room: u64) -> u64 {
+    /// The part of the reserved memory that an instance bears.
+    fn instance_reserved(&self, gi: &GpuInstance) -> u64 {
+        self.model.memory.reserved_mib * MIB * u64::from(gi.profile.size) / 8
+    }
+
+    /// Framebuffer in use in an instance, in bytes.
+    pub(crate) fn instance_memory_used(&self, gi: &GpuInstance) -> u64 {
+        let room = gi.profile.memory_mib * MIB - self.instance_reserved(gi);
         let scope = Scope::Instance(gi.id);
         let used = self
             .gpu

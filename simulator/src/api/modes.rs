@@ -9,9 +9,7 @@ use nvml_wrapper_sys::bindings::{
 
 use crate::call::{device_api, device_getters, system_api};
 use crate::clock::nearest;
-use crate::code::{
-    ARGUMENT_VERSION_MISMATCH, Answer, INSUFFICIENT_SIZE, INVALID_ARGUMENT, NOT_SUPPORTED,
-};
+use crate::code::{Answer, INSUFFICIENT_SIZE, INVALID_ARGUMENT, NOT_SUPPORTED};
 use crate::device::{ClockDomain, Device};
 use crate::ffi::{Array, Out, Text, chars, struct_version};
 use crate::setting::Key;
@@ -221,9 +219,6 @@ system_api! {
             return Err(INSUFFICIENT_SIZE);
         }
         let version = branch.version()?;
-        if version == 0 {
-            return Err(ARGUMENT_VERSION_MISMATCH);
-        }
         branch.put(nvmlSystemDriverBranchInfo_t { version, branch: chars(&text) })
     }
 }
