@@ -16,8 +16,8 @@ use crate::setting::Key;
 
 /// `NVML_DEVICE_ARCH_TURING`: GSP firmware starts there.
 const TURING: u32 = 6;
-/// `NVML_DEVICE_ARCH_HOPPER`.
-const HOPPER: u32 = 9;
+/// `NVML_DEVICE_ARCH_BLACKWELL`: boards know their place in the rack from there on.
+const BLACKWELL: u32 = 10;
 
 /// Only boards for screens let their clocks be shifted.
 fn tunable(device: &Device<'_>) -> Answer {
@@ -173,7 +173,7 @@ device_api! {
     }
 
     Gpu nvmlDeviceGetPlatformInfo(device, info: Out<nvmlPlatformInfo_v2_t>) {
-        if device.model.architecture < HOPPER {
+        if device.model.architecture < BLACKWELL {
             return Err(NOT_SUPPORTED);
         }
         let serial = format!("{:013}", device.gpu.id.serial / 1_000);
