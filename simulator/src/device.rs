@@ -1,5 +1,7 @@
 //! A device as a call sees it: a GPU, or a part of one, at a moment.
 
+use std::cell::OnceCell;
+
 use crate::clock::{nearest, whole};
 use crate::code::{Answer, INVALID_ARGUMENT, NOT_SUPPORTED};
 use crate::curve::{Work, mix};
@@ -43,6 +45,8 @@ pub(crate) struct Device<'a> {
     /// The GPU instance, if the device is one.
     gpu_instance: Option<&'a GpuInstance>,
     pub(crate) now: f64,
+    /// What most counters of one call ask for again and again.
+    busy_seconds: OnceCell<f64>,
 }
 
 impl<'a> Device<'a> {
@@ -61,7 +65,15 @@ impl<'a> Device<'a> {
                 part = Some((gi, ci));
             }
         }
-        Ok(Self { world, gpu, model, part, gpu_instance, now: world.now() })
+        Ok(Self {
+            world,
+            gpu,
+            model,
+            part,
+            gpu_instance,
+            now: world.now(),
+            busy_seconds: OnceCell::new(),
+        })
     }
 
     /// The GPU instance that the device is.
@@ -82,6 +94,11 @@ impl<'a> Device<'a> {
     /// The load of the device, 0 to 1.
     pub(crate) fn load(&self) -> f64 {
         self.gpu.load(self.part.map(|(gi, _)| gi), self.now)
+    }
+
+    /// Seconds of full load of the GPU since the driver was loaded.
+    pub(crate) fn busy_seconds(&self) -> f64 {
+        *self.busy_seconds.get_or_init(|| self.gpu.busy_seconds(None, self.now))
     }
 
     /// Whether next to nothing runs.
