@@ -12,13 +12,13 @@ use arc_swap::ArcSwap;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::{Config, Driver, HostLabelName, Listen};
-use crate::exposition::{HostLabel, LabelScheme, Settings as PageSettings};
+use crate::exposition::{Encoding, Format, HostLabel, LabelScheme, Settings as PageSettings};
 use crate::http::{self, App, Limits, Listeners, PageStore, Status, WebConfig};
 use crate::nvml::Loader;
 use crate::publisher::Publisher;
 use crate::sampler::{Beat, PASS_DEADLINE, Sampler, Settings as SamplerSettings};
 use crate::telemetry::Telemetry;
-use crate::telemetry::metrics::{self, Build};
+use crate::telemetry::metrics::Build;
 use reload::{Reloader, Source};
 
 /// A reading older than this many intervals, and one pass deadline, is not served as if it were
@@ -216,16 +216,7 @@ fn liveness(sampler: &Arc<Sampler>, rendered: Arc<Beat>, interval: Duration) -> 
 struct Scrapes(Telemetry);
 
 impl http::Observe for Scrapes {
-    fn scraped(&self, format: http::Format, encoding: http::Encoding) {
-        let format = match format {
-            http::Format::Text => metrics::Format::Text,
-            http::Format::OpenMetrics => metrics::Format::OpenMetrics,
-        };
-        let encoding = match encoding {
-            http::Encoding::Identity => metrics::Encoding::Identity,
-            http::Encoding::Gzip => metrics::Encoding::Gzip,
-            http::Encoding::Zstd => metrics::Encoding::Zstd,
-        };
+    fn scraped(&self, format: Format, encoding: Encoding) {
         self.0.record_scrape(format, encoding);
     }
 

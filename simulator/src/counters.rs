@@ -4,6 +4,7 @@ use crate::clock::{nearest, whole};
 use crate::code::{Answer, NOT_SUPPORTED};
 use crate::curve::{mix, unit};
 use crate::device::Device;
+use crate::gpu::Gpu;
 use crate::model::{Ecc, NvLink};
 use crate::setting::{Key, Scope};
 
@@ -86,9 +87,14 @@ impl<'a> Device<'a> {
         settings.value(scope, key, || settings.value(Scope::Gpu, key, || natural))
     }
 
-    /// Whether a link is up.
+    /// Whether a link is up: unless told otherwise, if there is something at the other end.
     pub(crate) fn link_up(&self, link: u32) -> bool {
-        self.link_setting(link, Key::LinkState, 1.0) > 0.0
+        let peers = || {
+            let same = |g: &&Gpu| g.model == self.gpu.model && g.number != self.gpu.number;
+            self.model.nvlink.as_ref().is_some_and(|n| n.switch)
+                || self.world.attached().any(|g| same(&g))
+        };
+        self.link_setting(link, Key::LinkState, f64::from(u8::from(peers()))) > 0.0
     }
 
     /// Bytes that have moved over a link: sent, received.

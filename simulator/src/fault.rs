@@ -16,6 +16,11 @@ pub(crate) enum Victim {
 }
 
 impl Victim {
+    /// Whether a command for this victim is also one for the other.
+    fn covers(self, other: Self) -> bool {
+        self == other || (self == Self::AllGpus && matches!(other, Self::Gpu(_)))
+    }
+
     fn meets(self, gpu: Option<usize>) -> bool {
         match self {
             Self::Gpu(number) => gpu == Some(number),
@@ -65,10 +70,10 @@ impl Faults {
     }
 
     /// Takes back a fault: same victim, function and kind, whatever its value. `*` as the function
-    /// takes back those on single functions too.
+    /// takes back those on single functions too, all GPUs those on single GPUs.
     pub(crate) fn clear(&mut self, like: &Fault) {
         self.0.retain(|f| {
-            f.victim != like.victim
+            !like.victim.covers(f.victim)
                 || !f.effect.same_kind(like.effect)
                 || (like.function.is_some() && f.function != like.function)
         });
@@ -79,6 +84,16 @@ impl Faults {
         self.matching(function, gpu).find_map(|f| match f.effect {
             Effect::Error(code) => Some(code),
             _ => None,
+        })
+    }
+
+    /// The error that a call is to return for a GPU, where the function is named.
+    pub(crate) fn named_error(&self, function: &str, gpu: usize) -> Option<Code> {
+        self.matching(function, Some(gpu)).filter(|f| f.function.is_some()).find_map(|f| {
+            match f.effect {
+                Effect::Error(code) => Some(code),
+                _ => None,
+            }
         })
     }
 
@@ -136,7 +151,9 @@ mod tests {
         faults.add(error(Victim::AllGpus, Some("f"), 15));
         assert_eq!(faults.error("f", Some(0)), Some(15));
         assert_eq!(faults.error("g", Some(0)), Some(3));
+        faults.add(error(Victim::Gpu(1), Some("f"), 15));
         faults.clear(&error(Victim::AllGpus, None, 0));
         assert_eq!(faults.error("f", Some(0)), None);
+        assert_eq!(faults.error("f", Some(1)), None);
     }
 }

@@ -100,6 +100,7 @@ pub(crate) fn value(device: &Device<'_>, id: u32, scope: u32) -> Answer<Value> {
         184 => Ok(mig(device, HOPPER)),
         199 => Ok(mig(device, AMPERE)),
         200 => link_power(device, 8_191),
+        id @ 251..=268 => power_smoothing(device, id),
         226 | 227 if device.model.architecture >= HOPPER => Ok(Value::U32(0)),
         230 => Ok(Value::U32(nearest(device.setting(Key::RecoveryAction, || 0.0)))),
         _ => Err(NOT_SUPPORTED),
@@ -188,6 +189,24 @@ fn power(device: &Device<'_>, id: u32, scope: u32) -> Answer<Value> {
         196 => margin(limits.max_operating),
         _ => Err(NOT_SUPPORTED),
     }
+}
+
+/// Power smoothing, which came with Blackwell; here it is off, with its five presets.
+fn power_smoothing(device: &Device<'_>, id: u32) -> Answer<Value> {
+    if device.model.architecture < BLACKWELL {
+        return Err(NOT_SUPPORTED);
+    }
+    let watts = |share: f64| nearest(device.model.power.limit * share);
+    Ok(Value::U32(match id {
+        254 => watts(1.0),
+        256 | 258 => 100,
+        259 => 5,
+        261 | 262 => watts(1e3),
+        263 => 500,
+        // No override is set.
+        265..=268 => u32::MAX,
+        _ => 0,
+    }))
 }
 
 fn pcie(device: &Device<'_>, id: u32) -> Answer<Value> {

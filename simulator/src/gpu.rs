@@ -132,7 +132,7 @@ impl Gpu {
         }
         match (instance, &self.mig) {
             (Some(i), _) if i.compute.is_empty() => 0.0,
-            (Some(i), _) => of_curve(&self.instance_curve(i)),
+            (Some(i), _) => of_curve(&i.curve),
             (None, Some(instances)) => instances
                 .iter()
                 .map(|i| {
@@ -144,9 +144,13 @@ impl Gpu {
         }
     }
 
-    fn instance_curve(&self, instance: &GpuInstance) -> Curve {
-        let seed = mix(self.id.seed, 100 + u64::from(instance.id));
-        Curve::new(self.work, seed, seed)
+    /// Cuts the GPU into instances, or makes it whole.
+    pub(crate) fn divide(&mut self, mut layout: Option<Vec<GpuInstance>>) {
+        for instance in layout.iter_mut().flatten() {
+            let seed = mix(self.id.seed, 100 + u64::from(instance.id));
+            instance.curve = Curve::new(self.work, seed, seed);
+        }
+        self.mig = layout;
     }
 
     /// Power in watts.

@@ -14,7 +14,6 @@ pub(crate) enum Command {
     Driver(DriverChange),
     Fault(Fault),
     ClearFault(Fault),
-    /// `resume`: hanging calls go on.
     Gpu(Which, GpuChange),
 }
 
@@ -48,10 +47,17 @@ pub(crate) enum GpuChange {
     Set(Scope, Key, f64),
     Add(Scope, Key, f64),
     Unset(Scope, Option<Key>),
-    Event { types: u64, data: u64, gi: Option<u32>, ci: Option<u32> },
+    Event {
+        types: u64,
+        data: u64,
+        gi: Option<u32>,
+        ci: Option<u32>,
+    },
     Lost(bool),
     Attached(bool),
     Mig(Option<Vec<String>>),
+    /// Process ids to report; `None` for the client's own.
+    Processes(Option<Vec<u32>>),
 }
 
 /// Reads a line. `None` for blank lines and comments.
@@ -124,12 +130,18 @@ fn gpu_change(words: &[&str]) -> Result<GpuChange, String> {
         ["restore"] => Ok(GpuChange::Lost(false)),
         ["detach"] => Ok(GpuChange::Attached(false)),
         ["attach"] => Ok(GpuChange::Attached(true)),
+        ["processes", "client"] => Ok(GpuChange::Processes(None)),
+        ["processes", "none"] => Ok(GpuChange::Processes(Some(Vec::new()))),
+        ["processes", list] => {
+            let pids: Result<_, _> = list.split(',').map(number).collect();
+            pids.map(|pids| GpuChange::Processes(Some(pids)))
+        }
         ["mig", "off"] => Ok(GpuChange::Mig(None)),
         ["mig", "on"] => Ok(GpuChange::Mig(Some(Vec::new()))),
         ["mig", list] => Ok(GpuChange::Mig(Some(list.split(',').map(str::to_owned).collect()))),
         _ => Err(format!(
             "gpu <n> takes set, add, unset, link, gi, error, field, latency, hang, resume, xid, \
-             event, lost, restore, detach, attach or mig, not: {}",
+             event, lost, restore, detach, attach, mig or processes, not: {}",
             words.join(" ")
         )),
     }

@@ -162,6 +162,7 @@ pub(crate) enum Ecc {
 /// The models that come with the library, by the name scenarios use.
 const BUILT_IN: &[(&str, &str)] = &[
     ("a100-sxm4-80gb", include_str!("../models/a100-sxm4-80gb.toml")),
+    ("b200-180gb", include_str!("../models/b200-180gb.toml")),
     ("geforce-rtx-3090", include_str!("../models/geforce-rtx-3090.toml")),
     ("gh200-96gb", include_str!("../models/gh200-96gb.toml")),
     ("h100-sxm5-80gb", include_str!("../models/h100-sxm5-80gb.toml")),

@@ -56,6 +56,8 @@ pub(crate) struct World {
     pub(crate) sessions: u32,
     pub(crate) events: EventSets,
     pub(crate) samples: Samples,
+    /// Symbols that are missing beyond those the driver version lacks.
+    hidden: Vec<String>,
     control: Control,
 }
 
@@ -66,6 +68,8 @@ enum State {
     Ready(Box<World>),
     /// The scenario cannot be played; whatever is called returns the code.
     Broken(Code),
+    /// The library is being unloaded.
+    Gone,
 }
 
 static STATE: Mutex<State> = Mutex::new(State::Unset);
@@ -84,7 +88,7 @@ impl Guard {
         match &*state {
             State::Ready(_) => Ok(Self(state)),
             State::Broken(code) => Err(*code),
-            State::Unset => Err(UNKNOWN),
+            State::Unset | State::Gone => Err(UNINITIALIZED),
         }
     }
 
@@ -93,7 +97,7 @@ impl Guard {
         match &mut *self.0 {
             State::Ready(world) => Ok(world),
             State::Broken(code) => Err(*code),
-            State::Unset => Err(UNKNOWN),
+            State::Unset | State::Gone => Err(UNINITIALIZED),
         }
     }
 }
@@ -104,6 +108,11 @@ pub(crate) fn load(environment: Environment) {
     *ENVIRONMENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(environment);
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     build(&mut state, None);
+}
+
+/// Lets go of everything, files included.
+pub(crate) fn unload() {
+    *STATE.lock().unwrap_or_else(PoisonError::into_inner) = State::Gone;
 }
 
 /// Changes the scenario; refused while a client has a session.
@@ -165,17 +174,13 @@ impl World {
             sessions: 0,
             events: EventSets::default(),
             samples: Samples::default(),
+            hidden: scenario.driver.hide.clone(),
             control: Control::new(environment.control.clone().filter(|c| !c.is_empty())),
         };
         world.add_gpus(&scenario, seed)?;
-        let branch = world.branch();
-        let more: Vec<&str> =
-            environment.hide.as_deref().unwrap_or_default().split(',').map(str::trim).collect();
-        symbols::hide(&|symbol| {
-            since::lacks(branch, symbol)
-                || more.contains(&symbol)
-                || scenario.driver.hide.iter().any(|h| h == symbol)
-        });
+        let more = environment.hide.as_deref().unwrap_or_default().split(',');
+        world.hidden.extend(more.map(|name| name.trim().to_owned()));
+        world.hide_symbols();
         world.poll();
         Ok(world)
     }
@@ -184,17 +189,20 @@ impl World {
         for gpus in &scenario.gpu {
             let mut model = scenario.model(gpus.model.get_ref()).map_err(Error::Wrong)?;
             model.unsupported.sort_unstable();
+            let known = self.models.iter().position(|m| m.name == model.name);
             for nth in 0..gpus.count {
-                let at = (nth, self.gpus.len(), self.models.len());
+                let at = (nth, self.gpus.len(), known.unwrap_or(self.models.len()));
                 let mut gpu = Gpu::new(scenario, gpus, at, seed);
                 if let Some(list) = &gpus.mig {
                     let words: Vec<&str> = list.get_ref().iter().map(String::as_str).collect();
                     let table = model.mig.as_deref().unwrap_or_default();
-                    gpu.mig = Some(mig::layout(table, &words).map_err(Error::Wrong)?);
+                    gpu.divide(Some(mig::layout(table, &words).map_err(Error::Wrong)?));
                 }
                 self.gpus.push(gpu);
             }
-            self.models.push(model);
+            if known.is_none() {
+                self.models.push(model);
+            }
         }
         Ok(())
     }
@@ -282,12 +290,26 @@ impl World {
         }
         // The module went away under the clients: their sessions and handles are void.
         self.sessions = 0;
-        self.events = EventSets::default();
-        self.samples = Samples::default();
+        self.forget_clients();
+        self.hide_symbols();
         for gpu in &mut self.gpus {
             gpu.generation = gpu.generation.wrapping_add(1);
             gpu.mig_generation = gpu.mig_generation.wrapping_add(1);
         }
+    }
+
+    /// Drops what belongs to sessions.
+    pub(crate) fn forget_clients(&mut self) {
+        self.events = EventSets::default();
+        self.samples = Samples::default();
+    }
+
+    /// Hides the symbols that the driver lacks, and those that were asked for.
+    fn hide_symbols(&self) {
+        let branch = self.branch();
+        symbols::hide(&|symbol| {
+            since::lacks(branch, symbol) || self.hidden.iter().any(|h| h == symbol)
+        });
     }
 
     fn change_gpu(&mut self, number: usize, change: &GpuChange) {
@@ -304,6 +326,7 @@ impl World {
             GpuChange::Unset(scope, key) => {
                 gpu.change(model, now, |g| g.settings.unset(*scope, *key));
             }
+            GpuChange::Processes(pids) => gpu.processes.clone_from(pids),
             GpuChange::Lost(lost) => gpu.lost = *lost,
             GpuChange::Attached(attached) => {
                 gpu.attached = *attached;
@@ -318,7 +341,7 @@ impl World {
                 let words = list.as_ref().map(|l| l.iter().map(String::as_str).collect::<Vec<_>>());
                 match words.map(|words| mig::layout(table, &words)).transpose() {
                     Ok(layout) => {
-                        gpu.change(model, now, |g| g.mig = layout);
+                        gpu.change(model, now, |g| g.divide(layout));
                         gpu.mig_generation = gpu.mig_generation.wrapping_add(1);
                         self.events.post(number, 0x100, 0, (None, None));
                     }

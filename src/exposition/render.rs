@@ -4,10 +4,11 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 
+use super::format::Format;
 use super::page::{Body, Page};
 use super::roster::{Member, roster};
 use super::scheme::Settings;
-use super::text::{Format, Writer};
+use super::text::Writer;
 use super::{families, health, inventory};
 use crate::sampler::snapshot::Snapshot;
 use crate::telemetry::Telemetry;

@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 
-use super::compress;
-use super::negotiate::{Encoding, Format};
 use crate::exposition::page::Page;
+use crate::exposition::{Encoding, Format};
 
 /// How long an encoding counts as wanted after a client last asked for it: a few scrapes at the
 /// longest sensible interval.
@@ -52,7 +51,7 @@ impl PageStore {
             let Some(body) = body else { continue };
             for encoding in Encoding::ALL {
                 if self.wanted(format, encoding) {
-                    compress::make(body, encoding);
+                    let _ = body.encoded(encoding);
                 }
             }
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, SystemTime};
 
+use crate::exposition::{Encoding, Format};
 use prometheus_client::encoding::{EncodeLabelSet, prometheus_text, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -57,45 +58,6 @@ struct ReasonLabels {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ResultLabels {
     result: &'static str,
-}
-
-/// The format in which a scrape was answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Text 0.0.4.
-    Text,
-    /// `OpenMetrics` 1.0.
-    OpenMetrics,
-}
-
-impl Format {
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::OpenMetrics => "openmetrics",
-        }
-    }
-}
-
-/// The compression in which a scrape was answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
-    /// None.
-    Identity,
-    /// gzip.
-    Gzip,
-    /// zstd.
-    Zstd,
-}
-
-impl Encoding {
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Identity => "identity",
-            Self::Gzip => "gzip",
-            Self::Zstd => "zstd",
-        }
-    }
 }
 
 /// Upper bounds of pass durations in seconds. A pass over an idle GPU takes some milliseconds

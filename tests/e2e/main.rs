@@ -4,4 +4,5 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
 
 mod pages;
+mod prometheus;
 mod support;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use expect_test::expect;
 use nvml_exporter::catalogue::{Kind, Value};
+use nvml_exporter::exposition::Encoding;
 use nvml_exporter::exposition::Settings;
 use nvml_exporter::sampler::snapshot::{Gpu, Library, LibraryFacts, Snapshot, Status};
 
@@ -311,7 +312,8 @@ fn openmetrics_keeps_names_and_calls_dcgms_counters_unknown() {
     let snapshot = snapshot(selection, vec![up(identity(0), reading)]);
     let settings = Settings { openmetrics: true, ..settings() };
     let page = page(&snapshot, &settings).openmetrics.unwrap();
-    let page = str::from_utf8(&page.identity).unwrap();
+    let page = page.encoded(Encoding::Identity);
+    let page = str::from_utf8(&page).unwrap();
     let (selected, _) = page.split_once("# HELP nvml_up ").unwrap();
     expect![[r##"
         # HELP DCGM_FI_DEV_GPU_TEMP Help.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use expect_test::expect;
 use nvml_exporter::catalogue::fields;
 use nvml_exporter::exposition::Renderer;
+use nvml_exporter::exposition::{Encoding, Format};
 use nvml_exporter::sampler::snapshot::{Gpu, Library, Status};
-use nvml_exporter::telemetry::metrics::{Encoding, Format};
 
 use crate::parser::{Family, parse};
 use crate::support::*;
@@ -29,7 +29,7 @@ fn always_there() -> Vec<Family> {
     none.library = Library::Starting;
     let mut pages = [full, none].map(|snapshot| {
         let page = Renderer::default().render(&snapshot, &settings(), &telemetry, now());
-        parse(str::from_utf8(&page.text.identity).unwrap())
+        parse(str::from_utf8(&page.text.encoded(Encoding::Identity)).unwrap())
     });
     let known: BTreeSet<String> = pages[0].iter().map(|family| family.name.clone()).collect();
     pages[1].retain(|family| !known.contains(&family.name));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use nvml_exporter::catalogue::{Call, Entity, Fact, Field, Kind, Read, Row, Selection, Value};
+use nvml_exporter::exposition::Encoding;
 use nvml_exporter::exposition::{HostLabel, LabelScheme, Page, Renderer, Settings};
 use nvml_exporter::sampler::snapshot::{
     Gpu, GpuIdentity, GpuReading, InstanceIdentity, InstanceReading, Library, LibraryFacts, Sample,
@@ -146,7 +147,7 @@ pub(crate) fn page(snapshot: &Snapshot, settings: &Settings) -> Page {
 }
 
 pub(crate) fn text(snapshot: &Snapshot, settings: &Settings) -> String {
-    String::from_utf8(page(snapshot, settings).text.identity.to_vec()).unwrap()
+    String::from_utf8(page(snapshot, settings).text.encoded(Encoding::Identity).to_vec()).unwrap()
 }
 
 /// The part of the page that the counters file selects.

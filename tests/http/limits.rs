@@ -5,7 +5,8 @@ use std::net::{Shutdown, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use nvml_exporter::http::{Encoding, Format, Limits, Refusal};
+use nvml_exporter::exposition::{Encoding, Format};
+use nvml_exporter::http::{Limits, Refusal};
 
 use crate::support::{Answer, Server, app, drain, page, recorded, request, until};
 

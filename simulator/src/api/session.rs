@@ -35,6 +35,9 @@ extern "C" fn nvmlInitWithFlags(flags: u32) -> Code {
 extern "C" fn nvmlShutdown() -> Code {
     bare("nvmlShutdown", &[], &mut |world| {
         world.sessions = world.sessions.checked_sub(1).ok_or(UNINITIALIZED)?;
+        if world.sessions == 0 {
+            world.forget_clients();
+        }
         Ok(())
     })
 }

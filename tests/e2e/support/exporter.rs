@@ -33,6 +33,11 @@ static SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
     library
 });
 
+/// The simulator's library.
+pub(crate) fn simulator() -> &'static Path {
+    &SIMULATOR
+}
+
 /// An exporter that is to be started.
 #[derive(Debug)]
 pub(crate) struct Setup {
@@ -45,7 +50,7 @@ impl Setup {
     /// No arguments, and an environment of which only `PATH` and `NODE_NAME=node-a` are set. The
     /// simulator, if it is loaded, reads a control file and writes a trace.
     pub(crate) fn bare() -> Self {
-        LazyLock::force(&SIMULATOR);
+        let _ = simulator();
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name).display().to_string();
         let env = [

@@ -3,12 +3,16 @@
 
 mod exporter;
 mod page;
+mod prometheus;
+mod python;
 mod trace;
 
 use std::time::{Duration, Instant};
 
-pub(crate) use exporter::{Exporter, Setup};
+pub(crate) use exporter::{Answer, Exporter, Setup, get};
 pub(crate) use page::{Page, Sample};
+pub(crate) use prometheus::{Prometheus, promtool_findings};
+pub(crate) use python::Python;
 pub(crate) use trace::Call;
 
 /// After this long a test has hung.
