@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
 
 mod bindings;
+mod faults;
 mod pages;
 mod plan;
 mod prometheus;
