@@ -155,8 +155,9 @@ impl Bound {
     ) -> Result<Parts, Code> {
         let plan = &work.request.plan;
         let mut board = Vec::with_capacity(work.request.selection.rows.len());
+        let mig = self.read_mig_mode(work, &mut board)?;
         let mut position = 0;
-        for planned in &plan.board {
+        for planned in plan.board.iter().filter(|planned| planned.call != Call::MigMode) {
             for link in links(planned.call, self.links) {
                 if position == self.board.len() {
                     self.board.push(Support::default());
@@ -168,7 +169,7 @@ impl Bound {
         }
         self.read_batch(work, &mut board)?;
         let texts = self.facts(work, &mut board);
-        let found = self.find_instances(work)?;
+        let found = if mig { self.find_instances(work)? } else { Vec::new() };
         let devices = &work.request.devices;
         let gpu =
             GpuId { index: identity.index, uuid: &identity.uuid, pci_bus_id: &identity.pci_bus_id };
@@ -200,23 +201,32 @@ impl Bound {
         Ok((whole, board, texts, instances))
     }
 
-    /// MIG instances, or none when MIG is off or unknown to this GPU or driver.
-    fn find_instances(&mut self, work: &mut Work<'_>) -> Result<Vec<Instance>, Code> {
-        if self.mig.refusal().is_some() {
-            return Ok(Vec::new());
+    /// Whether MIG is on; `false` too when it is unknown to this GPU or driver. Asked once a pass,
+    /// for the look-up of instances and for the rows that show it.
+    fn read_mig_mode(
+        &mut self,
+        work: &mut Work<'_>,
+        board: &mut Vec<Sample>,
+    ) -> Result<bool, Code> {
+        let mut planned = work.request.plan.board.iter().filter(|one| one.call == Call::MigMode);
+        let planned = planned.next();
+        if let Some(code) = self.mig.refusal() {
+            planned.inspect(|planned| work.refused(&planned.takers, None, code));
+            return Ok(false);
         }
         let mode = calls::execute(work.session, self.handle, Call::MigMode, 0);
         self.mig.learn(&mode);
-        let on = match mode {
-            Ok(numbers) => numbers[0] == Some(Number::Int(1)),
-            Err(code) => {
-                work.failed(calls::name(Call::MigMode), code)?;
-                false
-            }
-        };
-        if !on {
-            return Ok(Vec::new());
+        let on = mode.is_ok_and(|numbers| numbers[0] == Some(Number::Int(1)));
+        match (planned, mode) {
+            (Some(planned), mode) => work.answered(planned, None, mode, board)?,
+            (None, Err(code)) => work.failed(calls::name(Call::MigMode), code)?,
+            (None, Ok(_)) => {}
         }
+        Ok(on)
+    }
+
+    /// The GPU's MIG instances.
+    fn find_instances(&mut self, work: &mut Work<'_>) -> Result<Vec<Instance>, Code> {
         match mig::instances(work.session, self.handle, &mut self.profiles) {
             Ok(all) => {
                 for (call, code) in all.failed {

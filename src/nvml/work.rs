@@ -1,5 +1,6 @@
 //! A pass under way: makes planned calls and collects what they give.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::calls;
@@ -8,8 +9,9 @@ use super::field_values::{Stamped, Support};
 use super::library::Session;
 use super::raw_handle::Handle;
 use super::reader::Request;
+use crate::catalogue::call::LinkError;
 use crate::catalogue::plan::{PlannedCall, Takers};
-use crate::catalogue::{Number, Numbers, Row, Value};
+use crate::catalogue::{Call, Number, Numbers, Row, Value};
 use crate::sampler::snapshot::Sample;
 use crate::sampler::xids::Xids;
 
@@ -20,12 +22,21 @@ pub(super) struct Work<'a> {
     pub(super) errors: Vec<(&'static str, Code)>,
     pub(super) unsupported: Vec<(u16, &'static str)>,
     pub(super) labels: Vec<(u16, Arc<str>)>,
+    /// What was answered about links: DCGM's rows of one link and ours of all links share it.
+    link_errors: HashMap<(LinkError, u8), calls::Answer>,
 }
 
 impl<'a> Work<'a> {
     /// Starts with nothing read.
     pub(super) fn new(session: &'a Session, request: &'a Request) -> Self {
-        Self { session, request, errors: Vec::new(), unsupported: Vec::new(), labels: Vec::new() }
+        Self {
+            session,
+            request,
+            errors: Vec::new(),
+            unsupported: Vec::new(),
+            labels: Vec::new(),
+            link_errors: HashMap::new(),
+        }
     }
 
     /// Makes one planned call and turns its numbers into samples.
@@ -52,9 +63,29 @@ impl<'a> Work<'a> {
             self.refused(&planned.takers, link, code);
             return Ok(());
         }
-        let link_number = link.unwrap_or_default();
-        let answer = calls::execute(self.session, handle, planned.call, link_number);
+        let answer = self.execute(handle, planned.call, link.unwrap_or_default());
         support.learn(&answer);
+        self.answered(planned, link, answer, samples)
+    }
+
+    fn execute(&mut self, handle: Handle, call: Call, link: u8) -> calls::Answer {
+        let make = || calls::execute(self.session, handle, call, link);
+        let about = match call {
+            Call::NvLinkErrorCounter(link, error) => (error, link),
+            Call::EachNvLinkErrorCounter(error) => (error, link),
+            _ => return make(),
+        };
+        *self.link_errors.entry(about).or_insert_with(make)
+    }
+
+    /// Turns what a planned call answered into samples, or notes what it missed.
+    pub(super) fn answered(
+        &mut self,
+        planned: &PlannedCall,
+        link: Option<u8>,
+        answer: calls::Answer,
+        samples: &mut Vec<Sample>,
+    ) -> Result<(), Code> {
         match answer {
             Ok(numbers) => {
                 self.samples(&planned.takers, &numbers, link, samples);

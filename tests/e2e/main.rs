@@ -3,6 +3,9 @@
 //! end a test that hangs.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
 
+mod bindings;
+mod faults;
 mod pages;
+mod plan;
 mod prometheus;
 mod support;

@@ -16,7 +16,7 @@ pub(crate) use python::Python;
 pub(crate) use trace::Call;
 
 /// After this long a test has hung.
-pub(crate) const HUNG: Duration = Duration::from_secs(60);
+pub(crate) const HUNG: Duration = Duration::from_secs(30);
 
 /// The scenarios that the simulator has built in.
 pub(crate) const SCENARIOS: &[&str] = &[

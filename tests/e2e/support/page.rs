@@ -111,7 +111,7 @@ impl Page {
                             | "nvml_down"
                             | "nvml_driver_info"
                             | "nvml_device_info"
-                            | "nvml_mig_device_info"
+                            | "nvml_mig_instance_info"
                     )
             })
             .flat_map(|family| &family.samples)

@@ -1,7 +1,7 @@
 //! A real Prometheus, and the tools that come with it.
 
 use std::io::Write as _;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -51,7 +51,10 @@ impl Prometheus {
         let prometheus = Self { child, address, directory };
         until(
             "Prometheus",
-            || std::net::TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok(),
+            || {
+                TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok()?;
+                (get(address, "/-/ready", &[]).status == 200).then_some(())
+            },
             || prometheus.log(),
         );
         prometheus
