@@ -108,7 +108,9 @@ fn gpu(index: u32, instances: u32) -> Gpu {
         minor: Some(index),
         info: vec![("serial", "1650000000000".to_owned())],
     };
-    Gpu { identity: Arc::new(identity), status: Status::Up, reading: Some(Arc::new(reading)) }
+    let last_read = Some(reading.read_at);
+    let reading = Some(Arc::new(reading));
+    Gpu { identity: Arc::new(identity), status: Status::Up, reading, last_read }
 }
 
 fn instance(index: u32, id: u32) -> InstanceReading {

@@ -1,6 +1,7 @@
 //! The process as a whole: builds the parts from a configuration, connects them, runs until told
 //! to stop.
 
+mod dump;
 pub mod inspect;
 mod reload;
 
@@ -88,6 +89,9 @@ async fn serve(config: Config) -> Result<(), ServeError> {
         },
         telemetry.clone(),
     )?);
+    if let Some(dump) = config.dump.clone() {
+        dump::start(dump, Arc::clone(&sampler.latest))?;
+    }
     let pages = PageStore::default();
     let status = Arc::new(ArcSwap::from_pointee(Status::default()));
     let config_status = Arc::new(ArcSwap::from_pointee(loaded.status));

@@ -9,9 +9,6 @@ use crate::handle::{Kind, Target};
 use crate::trace;
 use crate::world::{Guard, World};
 
-/// How often a waiting call looks at the control file.
-pub(crate) const POLL: Duration = Duration::from_millis(3);
-
 /// An exported function, as far as all functions are alike.
 pub(crate) struct Function {
     pub(crate) name: &'static str,
@@ -121,24 +118,24 @@ fn on_device(
     body(world, target)
 }
 
-/// Takes the lock, once the faults in force let the call through.
+/// Takes the lock, once the faults in force let the call through. While they do not, the lock is
+/// free: other threads, on other GPUs, must not wait too.
 pub(crate) fn enter(name: &str, gpu: Option<usize>) -> Answer<Guard> {
     let mut delayed = false;
+    let mut guard = Guard::lock()?;
     loop {
-        let mut guard = Guard::lock()?;
         let world = guard.world()?;
         world.poll();
-        let wait = if world.faults.hangs(name, gpu) {
-            POLL
+        if world.faults.hangs(name, gpu) {
+            guard = guard.wait(Duration::MAX);
         } else if let Some(latency) = world.faults.latency(name, gpu).filter(|_| !delayed) {
             delayed = true;
-            latency
+            drop(guard);
+            std::thread::sleep(latency);
+            guard = Guard::lock()?;
         } else {
             return world.faults.error(name, gpu).map_or(Ok(guard), Err);
-        };
-        // Other threads, on other GPUs, must not wait too.
-        drop(guard);
-        std::thread::sleep(wait);
+        }
     }
 }
 

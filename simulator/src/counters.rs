@@ -39,23 +39,15 @@ impl<'a> Device<'a> {
 
     /// Nanoseconds for which a cause has held the clocks below what was asked for.
     pub(crate) fn violation(&self, key: Option<Key>, share: f64) -> u64 {
-        let natural = || 1e9 * share * self.gpu.busy_seconds(None, self.now);
+        let natural = || 1e9 * share * self.busy_seconds();
         whole(key.map_or_else(natural, |key| self.setting(key, natural)))
     }
 
     /// Bytes that have moved over PCI Express: sent, received.
     pub(crate) fn pcie_bytes(&self) -> (u64, u64) {
-        let busy = self.gpu.busy_seconds(None, self.now);
-        let (sent, received) = self.pcie_rates();
+        let busy = self.busy_seconds();
+        let (sent, received) = self.model.pcie.rates();
         (whole(sent * busy + 2e3 * self.now), whole(received * busy + 3e3 * self.now))
-    }
-
-    /// Bytes per second over PCI Express at full load: sent, received.
-    pub(crate) fn pcie_rates(&self) -> (f64, f64) {
-        let lane = [0.25e9, 0.5e9, 0.985e9, 1.97e9, 3.94e9, 7.56e9];
-        let generation = (self.model.pcie.generation as usize).clamp(1, 6) - 1;
-        let link = lane[generation] * f64::from(self.model.pcie.width);
-        (0.05 * link, 0.09 * link)
     }
 
     /// How often a packet had to be sent again over PCI Express.
@@ -100,8 +92,8 @@ impl<'a> Device<'a> {
     /// Bytes that have moved over a link: sent, received.
     pub(crate) fn link_bytes(&self, link: u32) -> (u64, u64) {
         let Some(nvlink) = &self.model.nvlink else { return (0, 0) };
-        let busy = self.gpu.busy_seconds(None, self.now);
-        let rate = 0.22e6 * f64::from(nvlink.speed);
+        let busy = self.busy_seconds();
+        let rate = nvlink.rate();
         let lean = 0.98 + 0.04 * unit(self.gpu.id.seed, 50 + u64::from(link));
         (whole(rate * lean * busy), whole(rate * (2.0 - lean) * busy))
     }

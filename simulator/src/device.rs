@@ -1,5 +1,7 @@
 //! A device as a call sees it: a GPU, or a part of one, at a moment.
 
+use std::cell::OnceCell;
+
 use crate::clock::{nearest, whole};
 use crate::code::{Answer, INVALID_ARGUMENT, NOT_SUPPORTED};
 use crate::curve::{Work, mix};
@@ -43,6 +45,8 @@ pub(crate) struct Device<'a> {
     /// The GPU instance, if the device is one.
     gpu_instance: Option<&'a GpuInstance>,
     pub(crate) now: f64,
+    /// What most counters of one call ask for again and again.
+    busy_seconds: OnceCell<f64>,
 }
 
 impl<'a> Device<'a> {
@@ -61,7 +65,15 @@ impl<'a> Device<'a> {
                 part = Some((gi, ci));
             }
         }
-        Ok(Self { world, gpu, model, part, gpu_instance, now: world.now() })
+        Ok(Self {
+            world,
+            gpu,
+            model,
+            part,
+            gpu_instance,
+            now: world.now(),
+            busy_seconds: OnceCell::new(),
+        })
     }
 
     /// The GPU instance that the device is.
@@ -82,6 +94,11 @@ impl<'a> Device<'a> {
     /// The load of the device, 0 to 1.
     pub(crate) fn load(&self) -> f64 {
         self.gpu.load(self.part.map(|(gi, _)| gi), self.now)
+    }
+
+    /// Seconds of full load of the GPU since the driver was loaded.
+    pub(crate) fn busy_seconds(&self) -> f64 {
+        *self.busy_seconds.get_or_init(|| self.gpu.busy_seconds(None, self.now))
     }
 
     /// Whether next to nothing runs.
@@ -218,28 +235,29 @@ impl<'a> Device<'a> {
 
     /// Framebuffer of the device in bytes: total, reserved, used.
     pub(crate) fn memory(&self) -> (u64, u64, u64) {
+        let memory = &self.model.memory;
         let (total, reserved) = match self.part {
-            None => (self.model.memory.total_mib, self.model.memory.reserved_mib),
-            Some((gi, _)) => {
-                let share = u64::from(gi.profile.size);
-                (gi.profile.memory_mib, self.model.memory.reserved_mib * share / 8)
-            }
+            None => (memory.total_mib * MIB, memory.reserved_mib * MIB),
+            Some((gi, _)) => (gi.profile.memory_mib * MIB, self.instance_reserved(gi)),
         };
-        let room = total.saturating_sub(reserved) * MIB;
         let used = match (self.part, &self.gpu.mig) {
-            (Some((gi, _)), _) => self.instance_memory_used(gi, room),
-            (None, Some(instances)) => instances
-                .iter()
-                .map(|gi| self.instance_memory_used(gi, gi.profile.memory_mib * MIB * 99 / 100))
-                .sum(),
-            (None, None) => self.natural_memory_used(None, room),
+            (Some((gi, _)), _) => self.instance_memory_used(gi),
+            (None, divided) => whole(self.setting(Key::MemoryUsed, || match divided {
+                Some(all) => all.iter().map(|gi| self.instance_memory_used(gi)).sum::<u64>(),
+                None => self.natural_memory_used(None, total - reserved),
+            } as f64)),
         };
-        let scope = self.part.map_or(Scope::Gpu, |(gi, _)| Scope::Instance(gi.id));
-        let used = whole(self.gpu.settings.value(scope, Key::MemoryUsed, || used as f64));
-        (total * MIB, reserved * MIB, used.min(room))
+        (total, reserved, used.min(total - reserved))
     }
 
-    fn instance_memory_used(&self, gi: &GpuInstance, room: u64) -> u64 {
+    /// The part of the reserved memory that an instance bears.
+    fn instance_reserved(&self, gi: &GpuInstance) -> u64 {
+        self.model.memory.reserved_mib * MIB * u64::from(gi.profile.size) / 8
+    }
+
+    /// Framebuffer in use in an instance, in bytes.
+    pub(crate) fn instance_memory_used(&self, gi: &GpuInstance) -> u64 {
+        let room = gi.profile.memory_mib * MIB - self.instance_reserved(gi);
         let scope = Scope::Instance(gi.id);
         let used = self
             .gpu

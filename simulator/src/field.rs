@@ -92,7 +92,11 @@ pub(crate) fn value(device: &Device<'_>, id: u32, scope: u32) -> Answer<Value> {
     }
     match modern_id(device, id) {
         id @ (1..=31 | 92..=93 | 142..=145) => memory_errors(device, id),
-        id @ (32..=73 | 84..=91 | 96..=141 | 146..=168) => nvlink(device, id, scope),
+        id @ (138..=141 | 146 | 161..=168) => nvlink(device, id, scope),
+        // Where the id names the link, a link that is not there is a field that is not there.
+        id @ (32..=73 | 84..=91 | 96..=137 | 147..=160) => {
+            nvlink(device, id, 0).map_err(|_| NOT_SUPPORTED)
+        }
         id @ (201..=225 | 235..=250) => nvlink_5(device, id, scope),
         id @ (74..=83 | 185..=196 | 269..=273) => power(device, id, scope),
         id @ (94..=95 | 169 | 173..=183 | 197..=198 | 228..=229) => pcie(device, id),

@@ -140,7 +140,7 @@ fn gpu_change(words: &[&str]) -> Result<GpuChange, String> {
         ["mig", "on"] => Ok(GpuChange::Mig(Some(Vec::new()))),
         ["mig", list] => Ok(GpuChange::Mig(Some(list.split(',').map(str::to_owned).collect()))),
         _ => Err(format!(
-            "gpu <n> takes set, add, unset, link, gi, error, field, latency, hang, resume, xid, \
+            "gpu <n> takes set, add, unset, link, gi, error, field, gpm, latency, hang, resume, xid, \
              event, lost, restore, detach, attach, mig or processes, not: {}",
             words.join(" ")
         )),
@@ -216,6 +216,7 @@ fn fault(victim: Victim, words: &[&str]) -> Option<Result<Command, String>> {
                 code(text).map(|code| Command::Fault(build("*", Effect::Field(id, code))))
             }
         }),
+        ["gpm", id, rest @ ..] => gpm(victim, id, rest),
         ["latency", name, "clear"] => {
             Ok(Command::ClearFault(build(name, Effect::Latency(Duration::ZERO))))
         }
@@ -231,6 +232,22 @@ fn fault(victim: Victim, words: &[&str]) -> Option<Result<Command, String>> {
         ["hang", ..] => Err("hang takes: <function|*>".to_owned()),
         _ => return None,
     })
+}
+
+/// What a metric is to be: a value, not a number at all, or an error.
+fn gpm(victim: Victim, id: &str, words: &[&str]) -> Result<Command, String> {
+    let id = field(id)?;
+    let build = |answer| Fault { victim, function: None, effect: Effect::Gpm(id, answer) };
+    match words {
+        ["clear"] => Ok(Command::ClearFault(build(Ok(0.0)))),
+        ["error", text] => Ok(Command::Fault(build(Err(code(text)?)))),
+        ["set", "nan"] => Ok(Command::Fault(build(Ok(f64::NAN)))),
+        ["set", text] => {
+            let value = parse_value(text).ok_or_else(|| format!("not a value: {text}"))?;
+            Ok(Command::Fault(build(Ok(value))))
+        }
+        _ => Err("gpm takes: <id|*> set <value|nan>, <id|*> error <code>, <id|*> clear".to_owned()),
+    }
 }
 
 fn field(text: &str) -> Result<Option<u32>, String> {

@@ -124,6 +124,21 @@ pub(crate) struct Pcie {
     pub(crate) width: u32,
 }
 
+impl Pcie {
+    /// Bytes per second at full load, sent and received: a small part of what the link can do.
+    pub(crate) fn rates(&self) -> (f64, f64) {
+        let lane = match self.generation {
+            1 => 0.25e9,
+            2 => 0.5e9,
+            3 => 0.985e9,
+            4 => 1.97e9,
+            _ => 3.94e9,
+        };
+        let link = lane * f64::from(self.width);
+        (0.05 * link, 0.09 * link)
+    }
+}
+
 /// `NVLink`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -135,6 +150,13 @@ pub(crate) struct NvLink {
     pub(crate) speed: u32,
     /// Whether the other end is a switch.
     pub(crate) switch: bool,
+}
+
+impl NvLink {
+    /// Bytes per second over a link at full load, in each direction.
+    pub(crate) fn rate(&self) -> f64 {
+        0.22e6 * f64::from(self.speed)
+    }
 }
 
 /// The link to the CPU of a superchip.

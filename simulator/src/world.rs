@@ -3,7 +3,8 @@
 //! A shared library has no other place for state than a global. It is behind one lock, which is
 //! held for the microsecond a call takes, never while a call is made to wait.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::code::{
@@ -72,6 +73,12 @@ enum State {
     Gone,
 }
 
+/// How often a waiting call looks at the control file.
+const POLL: Duration = Duration::from_millis(3);
+
+/// Tells waiting calls that a command has been carried out.
+static CHANGED: Condvar = Condvar::new();
+
 static STATE: Mutex<State> = Mutex::new(State::Unset);
 static ENVIRONMENT: Mutex<Option<Environment>> = Mutex::new(None);
 
@@ -90,6 +97,15 @@ impl Guard {
             State::Broken(code) => Err(*code),
             State::Unset | State::Gone => Err(UNINITIALIZED),
         }
+    }
+
+    /// Lets go of the lock until a command has been carried out, but not for long: a control file
+    /// has to be looked at, and `at_most` is all the caller can spare.
+    pub(crate) fn wait(self, at_most: Duration) -> Self {
+        let polls = matches!(&*self.0, State::Ready(world) if world.control.has_file());
+        let time = if polls { at_most.min(POLL) } else { at_most };
+        let waited = CHANGED.wait_timeout(self.0, time).unwrap_or_else(PoisonError::into_inner);
+        Self(waited.0)
     }
 
     /// The world behind the lock.
@@ -113,6 +129,7 @@ pub(crate) fn load(environment: Environment) {
 /// Lets go of everything, files included.
 pub(crate) fn unload() {
     *STATE.lock().unwrap_or_else(PoisonError::into_inner) = State::Gone;
+    CHANGED.notify_all();
 }
 
 /// Changes the scenario; refused while a client has a session.
@@ -253,6 +270,7 @@ impl World {
 
     /// Carries out a command.
     pub(crate) fn apply(&mut self, command: Command) {
+        CHANGED.notify_all();
         match command {
             Command::Clock(ClockChange::Advance(seconds)) => self.clock.advance(seconds),
             Command::Clock(ClockChange::Set(seconds)) => self.clock.set(seconds),
@@ -302,6 +320,7 @@ impl World {
     pub(crate) fn forget_clients(&mut self) {
         self.events = EventSets::default();
         self.samples = Samples::default();
+        CHANGED.notify_all();
     }
 
     /// Hides the symbols that the driver lacks, and those that were asked for.

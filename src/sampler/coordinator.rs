@@ -243,10 +243,7 @@ impl Coordinator {
         let before = gpu.status;
         match pass.outcome {
             Ok(reading) if reading.board.is_empty() && !pass.errors.is_empty() => gpu.down("error"),
-            Ok(reading) => {
-                gpu.status = Status::Up;
-                gpu.reading = Some(Arc::new(reading));
-            }
+            Ok(reading) => gpu.up(reading),
             Err(code) => gpu.down(refusal(code)),
         }
         if before == gpu.status {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::Event;
 use super::snapshot::{Gpu, GpuIdentity, GpuReading, Status};
@@ -26,6 +26,7 @@ pub(super) struct Tracked {
     pub(super) handle: Option<Handle>,
     pub(super) status: Status,
     pub(super) reading: Option<Arc<GpuReading>>,
+    last_read: Option<SystemTime>,
     /// The pass under way, and when it was handed out.
     pub(super) busy: Option<(u64, Instant)>,
     jobs: Option<Sender<Job>>,
@@ -38,6 +39,7 @@ impl Tracked {
             handle: None,
             status: Status::Starting,
             reading: None,
+            last_read: None,
             busy: None,
             jobs: None,
         }
@@ -46,6 +48,13 @@ impl Tracked {
     /// Whether the GPU could be identified: only then does it outlive an enumeration.
     pub(super) fn known(&self) -> bool {
         !self.identity.uuid.is_empty()
+    }
+
+    /// Takes the readings of a complete pass.
+    pub(super) fn up(&mut self, reading: GpuReading) {
+        self.status = Status::Up;
+        self.last_read = Some(reading.read_at);
+        self.reading = Some(Arc::new(reading));
     }
 
     /// Ends the GPU's series.
@@ -86,6 +95,7 @@ impl Tracked {
             identity: Arc::clone(&self.identity),
             status: self.status,
             reading: self.reading.clone(),
+            last_read: self.last_read,
         }
     }
 }

@@ -232,6 +232,8 @@ fn what_is_there_and_how_fresh_it_is() {
         # TYPE nvml_exporter_reading_age_seconds gauge
         nvml_exporter_reading_age_seconds{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",modelName="NVIDIA H200",Hostname="node-a"} 1.5
         nvml_exporter_reading_age_seconds{gpu="1",UUID="GPU-00000001",pci_bus_id="00000000:1C:00.0",device="nvidia1",modelName="NVIDIA H200",Hostname="node-a"} 31
+        nvml_exporter_reading_age_seconds{gpu="2",UUID="GPU-00000002",pci_bus_id="00000000:1D:00.0",device="nvidia2",modelName="NVIDIA H200",Hostname="node-a"} 0
+        nvml_exporter_reading_age_seconds{gpu="3",UUID="GPU-00000003",pci_bus_id="00000000:1E:00.0",device="nvidia3",modelName="NVIDIA H200",Hostname="node-a"} 0
         # HELP nvml_exporter_last_pass_timestamp_seconds When the newest pass over a GPU was complete, in Unix time.
         # TYPE nvml_exporter_last_pass_timestamp_seconds gauge
         nvml_exporter_last_pass_timestamp_seconds 1699999998.5

@@ -107,7 +107,9 @@ pub(crate) fn instance(id: u32, samples: Vec<Sample>) -> InstanceReading {
 }
 
 pub(crate) fn up(identity: GpuIdentity, reading: GpuReading) -> Gpu {
-    Gpu { identity: Arc::new(identity), status: Status::Up, reading: Some(Arc::new(reading)) }
+    let last_read = Some(reading.read_at);
+    let reading = Some(Arc::new(reading));
+    Gpu { identity: Arc::new(identity), status: Status::Up, reading, last_read }
 }
 
 pub(crate) fn snapshot(selection: Arc<Selection>, gpus: Vec<Gpu>) -> Snapshot {

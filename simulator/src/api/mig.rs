@@ -42,6 +42,9 @@ device_api! {
 
     Gpu nvmlDeviceGetMigDeviceHandleByIndex(device, index: u32, handle: Out<Handle>) {
         let gpu = device.gpu;
+        if device.model.mig.is_none() {
+            return Err(NOT_SUPPORTED);
+        }
         let instances = gpu.mig.as_ref().ok_or(NOT_FOUND)?;
         if index >= SLOTS {
             return Err(INVALID_ARGUMENT);

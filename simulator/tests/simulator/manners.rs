@@ -199,5 +199,10 @@ fn monitoring_gives_the_mean_between_two_samples() {
     let activity = values[0].as_ref().unwrap().value;
     assert!((activity - 0.25 * 99.0).abs() < 1e-6, "{activity}");
     assert_eq!(refusal(values[1].as_ref()), "NotSupported", "an instance has no PCIe link");
+    simulator.control("gpu 2 gpm 1 set nan");
+    simulator.control("gpu 2 gpm 20 error 999");
+    let values = read(&first, &second);
+    assert!(values[0].as_ref().unwrap().value.is_nan());
+    assert_eq!(refusal(values[1].as_ref()), "Unknown");
     assert!(board.gpm_mig_sample(13).is_err());
 }

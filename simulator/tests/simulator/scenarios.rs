@@ -40,6 +40,73 @@ fn every_scenario_can_be_enumerated_and_read() {
     }
 }
 
+/// Calls methods of a device, and gives the errors that are neither "not supported" nor "this
+/// driver does not have it".
+macro_rules! odd_answers {
+    ($device:ident: $($method:ident($($argument:expr),*)),* $(,)?) => {{
+        let mut odd = Vec::new();
+        $(
+            let answer = refusal($device.$method($($argument),*));
+            let fine = ["nothing", "NotSupported", "FailedToLoadSymbol"];
+            if !fine.iter().any(|f| answer.starts_with(f)) {
+                odd.push(format!("{}: {answer}", stringify!($method)));
+            }
+        )*
+        odd
+    }};
+}
+
+#[test]
+fn nvml_wrapper_understands_every_answer() {
+    use nvml_wrapper::enum_wrappers::device::{
+        EccCounter, MemoryError, MemoryLocation, PerformancePolicy, RetirementCause,
+        TemperatureThreshold, TopologyLevel,
+    };
+    let simulator = Simulator::load();
+    for name in simulator.scenarios() {
+        assert_eq!(simulator.choose(&name), 0);
+        let nvml = simulator.nvml();
+        for index in 0..nvml.device_count().unwrap() {
+            let whole = nvml.device_by_index(index).unwrap();
+            let slots = 0..whole.mig_device_count().unwrap_or(0);
+            let parts: Vec<_> = slots.filter_map(|s| whole.mig_device_by_index(s).ok()).collect();
+            for device in std::iter::once(&whole).chain(&parts) {
+                let odd = odd_answers!(device:
+                    brand(), name(), uuid(), serial(), index(), minor_number(), pci_info(),
+                    architecture(), board_id(), board_part_number(), vbios_version(),
+                    info_rom_image_version(), validate_info_rom(), cuda_compute_capability(),
+                    is_multi_gpu_board(), num_cores(), num_fans(), fan_speed(0), bus_type(),
+                    clock_info(Clock::Graphics), max_clock_info(Clock::Video),
+                    applications_clock(Clock::Memory), supported_memory_clocks(),
+                    current_throttle_reasons(), supported_throttle_reasons(),
+                    performance_state(), violation_status(PerformancePolicy::Power),
+                    temperature(TemperatureSensor::Gpu),
+                    temperature_threshold(TemperatureThreshold::MemoryMax),
+                    power_usage(), total_energy_consumption(), enforced_power_limit(),
+                    power_management_limit_constraints(), power_source(),
+                    utilization_rates(), encoder_utilization(), decoder_utilization(),
+                    encoder_stats(), encoder_sessions(), fbc_stats(), fbc_sessions_info(),
+                    memory_info(), bar1_memory_info(), is_ecc_enabled(),
+                    total_ecc_errors(MemoryError::Corrected, EccCounter::Aggregate),
+                    memory_error_counter(
+                        MemoryError::Uncorrected, EccCounter::Volatile, MemoryLocation::Device
+                    ),
+                    retired_pages(RetirementCause::DoubleBitEccError),
+                    are_pages_pending_retired(), current_pcie_link_gen(), max_pcie_link_width(),
+                    pcie_replay_counter(), max_pcie_link_speed(), is_in_persistent_mode(),
+                    is_display_active(), compute_mode(), virtualization_mode(),
+                    running_compute_processes(), running_graphics_processes(),
+                    cpu_affinity(4), topology_nearest_gpus(TopologyLevel::Node),
+                    supported_event_types(), mig_mode(), attributes(), gpm_support(),
+                    is_accounting_enabled(), irq_num(), memory_bus_width(),
+                );
+                assert!(odd.is_empty(), "{name} {index} {}: {odd:#?}", device.name().unwrap());
+            }
+        }
+        drop(nvml);
+    }
+}
+
 #[test]
 fn values_are_the_same_for_two_clients() {
     let (one, other) = (Simulator::play("dgx-h100"), Simulator::play("dgx-h100"));

@@ -1,0 +1,1 @@
+"""Compares the exporter's page with what NVML answers; see docs/device-check.md."""
