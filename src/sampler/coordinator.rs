@@ -316,6 +316,7 @@ fn refusal(code: Code) -> &'static str {
         Meaning::ResetRequired => "reset_required",
         Meaning::Session => "library",
         _ if code == Code::NO_PERMISSION => "no_permission",
+        _ if code == Code::TIMEOUT => "timeout",
         _ => "error",
     }
 }

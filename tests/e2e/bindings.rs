@@ -36,7 +36,9 @@ fn compare(page: &Page, row: &Value, name: &str, value: &Value) -> Result<(), St
     assert!(found.next().is_none(), "{name} of {gpu}, {instance:?}");
     let served = sample.map(|sample| sample.value);
     if served != value.as_f64() {
-        return Err(format!("{name}, GPU {gpu}, instance {instance:?}: {served:?} is served, {value} is read"));
+        return Err(format!(
+            "{name}, GPU {gpu}, instance {instance:?}: {served:?} is served, {value} is read"
+        ));
     }
     if let Some(sample) = sample {
         for (label, key) in [
@@ -132,7 +134,8 @@ scenarios! {
 fn nvitop_shows_the_gpus_of_every_scenario() {
     for scenario in SCENARIOS {
         let gpus = readings(scenario).iter().filter(|row| row.get("own").is_some()).count();
-        let output = Python::new("nvitop").simulate(scenario).args(["--once", "--no-unicode"]).run("");
+        let output =
+            Python::new("nvitop").simulate(scenario).args(["--once", "--no-unicode"]).run("");
         let (text, errors) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         if gpus == 0 {

@@ -129,7 +129,9 @@ fn a_gpu_that_hangs_in_every_call() {
 fn a_gpu_that_hangs_from_the_start() {
     let setup = Setup::simulate("dgx-h100").control(&["gpu 0 hang *"]);
     let watched = Watched::start(setup);
-    watched.exporter.until("the other GPUs", |page| (1..8).all(|gpu| is_up(page, &gpu.to_string())));
+    watched
+        .exporter
+        .until("the other GPUs", |page| (1..8).all(|gpu| is_up(page, &gpu.to_string())));
     watched.others_go_on(&[]);
     watched.after(&["gpu 0 resume"], "GPU 0 up", |page| is_up(page, "0"));
     watched.end();
@@ -269,7 +271,9 @@ fn mig_is_repartitioned_and_switched_off_and_on() {
     assert_eq!(page.of_gpu("DCGM_FI_DEV_MIG_MODE", "0"), Some(0.0));
     assert!(!page.samples("nvml_mig_instance_info").any(|s| s.label("gpu") == Some("0")));
     // What only a whole GPU gives is asked for again.
-    watched.exporter.until("utilisation", |page| page.of_gpu("DCGM_FI_DEV_GPU_UTIL", "0").is_some());
+    watched
+        .exporter
+        .until("utilisation", |page| page.of_gpu("DCGM_FI_DEV_GPU_UTIL", "0").is_some());
     assert_eq!((instances(&page, "1"), instances(&page, "2")), others);
 
     // MIG mode without instances: the board's row stays.
@@ -277,9 +281,8 @@ fn mig_is_repartitioned_and_switched_off_and_on() {
         page.of_gpu("DCGM_FI_DEV_MIG_MODE", "0") == Some(1.0)
     });
     assert!(page.of_gpu(TEMPERATURE, "0").is_some());
-    watched.after(&["gpu 0 mig 7g.80gb"], "one instance", |page| {
-        profiles(page, "0") == ["7g.80gb"]
-    });
+    watched
+        .after(&["gpu 0 mig 7g.80gb"], "one instance", |page| profiles(page, "0") == ["7g.80gb"]);
     watched.others_go_on(&[]);
     watched.end();
 }
@@ -288,15 +291,15 @@ fn mig_is_repartitioned_and_switched_off_and_on() {
 #[test]
 fn a_gpu_is_detached_and_attached() {
     let watched = Watched::ready("dgx-h100");
-    let identities = |page: &Page| -> Vec<_> {
-        page.samples(UP).map(|sample| sample.labels.clone()).collect()
-    };
+    let identities =
+        |page: &Page| -> Vec<_> { page.samples(UP).map(|sample| sample.labels.clone()).collect() };
     let before = identities(&watched.exporter.scrape());
-    let page = watched.after(&["gpu 1 detach"], "GPU 1 down", |page| is_down(page, "1", "detached"));
+    let page =
+        watched.after(&["gpu 1 detach"], "GPU 1 down", |page| is_down(page, "1", "detached"));
     assert_eq!(identities(&page), before);
-    let page = watched.exporter.until("the others", |page| {
-        gpus(page, TEMPERATURE) == ["0", "2", "3", "4", "5", "6", "7"]
-    });
+    let page = watched
+        .exporter
+        .until("the others", |page| gpus(page, TEMPERATURE) == ["0", "2", "3", "4", "5", "6", "7"]);
     for sample in page.samples(TEMPERATURE) {
         let identity = &before[sample.label("gpu").unwrap().parse::<usize>().unwrap()];
         assert!(identity.iter().all(|label| sample.labels.contains(label)), "{sample:?}");
@@ -327,9 +330,8 @@ fn one_call_of_one_gpu_fails_for_a_while() {
     let without: Vec<String> = before.iter().filter(|name| *name != TEMPERATURE).cloned().collect();
     for code in ["UNKNOWN", "TIMEOUT", "NOT_SUPPORTED", "NO_PERMISSION", "NOT_FOUND"] {
         let command = format!("gpu 4 error nvmlDeviceGetTemperature {code}");
-        let page = watched.after(&[&command], "no temperature", |page| {
-            page.of_gpu(TEMPERATURE, "4").is_none()
-        });
+        let page = watched
+            .after(&[&command], "no temperature", |page| page.of_gpu(TEMPERATURE, "4").is_none());
         assert!(is_up(&page, "4"), "{code}");
         assert_eq!(families(&page, "4"), without, "{code}");
         assert_eq!(gpus(&page, TEMPERATURE), ["0", "1", "2", "3", "5", "6", "7"], "{code}");

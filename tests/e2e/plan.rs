@@ -73,9 +73,7 @@ fn a_pass_makes_the_calls_that_the_rows_need() {
             format!("nvmlDeviceGetClockInfo gpu{gpu} 2"),
             format!("nvmlDeviceGetUtilizationRates gpu{gpu}"),
             format!("nvmlDeviceGetMemoryInfo_v2 gpu{gpu}"),
-            format!(
-                "nvmlDeviceGetFieldValues gpu{gpu} 74,75,76,77,78,79,80,81,82,251,252,253"
-            ),
+            format!("nvmlDeviceGetFieldValues gpu{gpu} 74,75,76,77,78,79,80,81,82,251,252,253"),
             // Whether there are instances to be read.
             format!("nvmlDeviceGetMigMode gpu{gpu}"),
         ];
@@ -127,7 +125,9 @@ fn instances_are_asked_for_what_is_theirs() {
 fn everything_enabled_still_needs_each_call_once() {
     let everything: String = include_str!("../../metrics.csv")
         .lines()
-        .map(|line| line.strip_prefix("# ").filter(|rest| rest.matches(',').count() > 1).unwrap_or(line))
+        .map(|line| {
+            line.strip_prefix("# ").filter(|rest| rest.matches(',').count() > 1).unwrap_or(line)
+        })
         .filter(|line| line.starts_with("DCGM_") || line.starts_with("nvml_"))
         .flat_map(|line| [line, "\n"])
         .collect();
@@ -146,13 +146,11 @@ fn a_scrape_makes_no_call() {
     let exporter =
         Setup::simulate("dgx-h100").args(["--collect-interval=1h", "--openmetrics"]).ready();
     // The second pass follows soon after the first, the third in an hour.
-    let page = exporter.until("two passes", |page| {
-        page.sum("nvml_exporter_pass_duration_seconds_count") >= 16.0
-    });
+    let page = exporter
+        .until("two passes", |page| page.sum("nvml_exporter_pass_duration_seconds_count") >= 16.0);
     // The thread that waits for events does so all the time.
-    let calls = || {
-        exporter.trace().iter().filter(|call| call.function != "nvmlEventSetWait_v2").count()
-    };
+    let calls =
+        || exporter.trace().iter().filter(|call| call.function != "nvmlEventSetWait_v2").count();
     let before = calls();
     for _ in 0..20 {
         for path in ["/metrics", "/", "/health", "/livez", "/readyz"] {
