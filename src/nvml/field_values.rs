@@ -115,6 +115,13 @@ impl Batch {
         batch
     }
 
+    /// Asks for everything again at the next pass.
+    pub(super) fn forget_refusals(&mut self) {
+        for entry in &mut self.entries {
+            entry.supported = Support::default();
+        }
+    }
+
     fn push(&mut self, id: u32, scope: u32, read: FieldValueRead, link: Option<u8>) {
         self.entries.push(Entry {
             id,

@@ -70,6 +70,8 @@ struct Bound {
     batch: Batch,
     rates: Rates,
     mig: Support,
+    /// Whether MIG is on, and whether there are no instances.
+    mode: Option<(bool, bool)>,
     profiles: Profiles,
     /// How many `NVLinks` the GPU has, if a planned call is made once a link.
     links: u8,
@@ -129,6 +131,7 @@ impl Bound {
             batch: Batch::new(session, handle, &reads),
             rates: Rates::default(),
             mig: Support::default(),
+            mode: None,
             profiles: Profiles::default(),
             links: if plan.board.iter().any(|planned| each_link(planned.call)) {
                 field_values::link_count(session, handle)
@@ -156,6 +159,8 @@ impl Bound {
         let plan = &work.request.plan;
         let mut board = Vec::with_capacity(work.request.selection.rows.len());
         let mig = self.read_mig_mode(work, &mut board)?;
+        let found = if mig { self.find_instances(work)? } else { Vec::new() };
+        self.forget_refusals_of_other_modes((mig, found.is_empty()));
         let mut position = 0;
         for planned in plan.board.iter().filter(|planned| planned.call != Call::MigMode) {
             for link in links(planned.call, self.links) {
@@ -169,7 +174,6 @@ impl Bound {
         }
         self.read_batch(work, &mut board)?;
         let texts = self.facts(work, &mut board);
-        let found = if mig { self.find_instances(work)? } else { Vec::new() };
         let devices = &work.request.devices;
         let gpu =
             GpuId { index: identity.index, uuid: &identity.uuid, pci_bus_id: &identity.pci_bus_id };
@@ -199,6 +203,15 @@ impl Bound {
         });
         board.sort_by_key(|sample| (sample.row, sample.link));
         Ok((whole, board, texts, instances))
+    }
+
+    /// What a board refuses in MIG mode, or while it has instances, it may give otherwise.
+    fn forget_refusals_of_other_modes(&mut self, mode: (bool, bool)) {
+        if self.mode.replace(mode).is_some_and(|former| former != mode) {
+            self.board.fill(Support::default());
+            self.whole.fill(Support::default());
+            self.batch.forget_refusals();
+        }
     }
 
     /// Whether MIG is on; `false` too when it is unknown to this GPU or driver. Asked once a pass,

@@ -26,6 +26,9 @@ const DRAIN: Duration = Duration::from_secs(5);
 /// misbehaves: one unplugged and another plugged in leave the number as it was.
 const ENUMERATE_EVERY: Duration = Duration::from_secs(60);
 
+/// While a GPU cannot be opened, it is tried again this often: nothing else tells that it can.
+const RETRY_REFUSED_EVERY: Duration = Duration::from_secs(5);
+
 pub(super) struct LibraryThread {
     pub(super) loader: Loader,
     pub(super) interval: Duration,
@@ -128,9 +131,9 @@ impl LibraryThread {
         let mut known: Vec<Found> = Vec::new();
         let mut enumerated = None;
         loop {
-            // One that could not be opened is tried again on every pass.
-            let due = known.iter().any(|gpu| gpu.refused.is_some())
-                || enumerated.is_none_or(|at: Instant| at.elapsed() >= ENUMERATE_EVERY);
+            let refused = known.iter().any(|gpu| gpu.refused.is_some());
+            let every = if refused { RETRY_REFUSED_EVERY } else { ENUMERATE_EVERY };
+            let due = enumerated.is_none_or(|at: Instant| at.elapsed() >= every);
             let looked_up = if due || count_changed(session, known.len()) {
                 enumerated = Some(Instant::now());
                 lookups.enumerate(session)

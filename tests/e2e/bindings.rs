@@ -121,6 +121,7 @@ macro_rules! scenarios {
 scenarios! {
     a100_mig_mixed: "a100-mig-mixed";
     dense_16x7: "dense-16x7";
+    dgx_b200: "dgx-b200";
     dgx_h100: "dgx-h100";
     geforce_3090: "geforce-3090";
     gh200: "gh200";

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
 
 mod bindings;
+mod errors;
 mod faults;
 mod pages;
 mod plan;

@@ -93,6 +93,11 @@ impl Setup {
         self
     }
 
+    /// The path of the test's own directory.
+    pub(crate) fn directory(&self) -> String {
+        self.directory.path().display().to_string()
+    }
+
     /// Writes a file into the test's own directory; its path.
     pub(crate) fn file(&self, name: &str, content: &str) -> String {
         let path = self.directory.path().join(name);

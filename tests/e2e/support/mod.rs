@@ -9,7 +9,7 @@ mod trace;
 
 use std::time::{Duration, Instant};
 
-pub(crate) use exporter::{Answer, Exporter, Setup, get};
+pub(crate) use exporter::{Answer, Exporter, Setup, get, simulator};
 pub(crate) use page::{Page, Sample};
 pub(crate) use prometheus::{Prometheus, promtool_findings};
 pub(crate) use python::Python;
@@ -22,6 +22,7 @@ pub(crate) const HUNG: Duration = Duration::from_secs(30);
 pub(crate) const SCENARIOS: &[&str] = &[
     "a100-mig-mixed",
     "dense-16x7",
+    "dgx-b200",
     "dgx-h100",
     "geforce-3090",
     "gh200",
@@ -45,4 +46,15 @@ pub(crate) fn until<T>(
         assert!(start.elapsed() < HUNG, "waited in vain for: {what}\n{}", report());
         std::thread::sleep(Duration::from_millis(15));
     }
+}
+
+#[test]
+fn no_scenario_is_forgotten() {
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("simulator/scenarios");
+    let mut names: Vec<String> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    assert_eq!(names, SCENARIOS);
 }
