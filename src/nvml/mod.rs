@@ -23,4 +23,4 @@ mod work;
 pub use code::{Code, Meaning};
 pub use library::{LoadError, Loader, Session};
 pub use reader::{Pass, Reader, Target};
-pub use topology::{Found, enumerate};
+pub use topology::Found;

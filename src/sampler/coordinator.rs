@@ -145,6 +145,10 @@ impl Coordinator {
         };
         let position = known.unwrap_or_else(|| {
             identity.index = self.free_index(identity.index);
+            if !identity.uuid.is_empty() {
+                let GpuIdentity { index, uuid, model, .. } = &identity;
+                tracing::info!(gpu = index, uuid, model, "GPU found");
+            }
             self.gpus.push(Tracked::new(identity.clone()));
             self.gpus.len() - 1
         });
@@ -155,6 +159,11 @@ impl Coordinator {
         }
         gpu.handle = found.handle;
         if let Some(code) = found.refused {
+            let status = Status::Down(refusal(code));
+            if gpu.status != status {
+                let (index, code_name) = (gpu.identity.index, code.name());
+                tracing::error!(gpu = index, code = code_name, "GPU cannot be opened");
+            }
             gpu.down(refusal(code));
         } else if matches!(gpu.status, Status::Down("detached" | "library")) {
             gpu.status = Status::Starting;
@@ -316,6 +325,7 @@ fn refusal(code: Code) -> &'static str {
         Meaning::ResetRequired => "reset_required",
         Meaning::Session => "library",
         _ if code == Code::NO_PERMISSION => "no_permission",
+        _ if code == Code::TIMEOUT => "timeout",
         _ => "error",
     }
 }

@@ -5,10 +5,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::lookup::Lookups;
 use super::xid_thread::XidThread;
 use super::xids::Xids;
 use super::{Command, Event};
-use crate::nvml::{Code, Found, Loader, Meaning, Session, enumerate, topology};
+use crate::nvml::{Code, Found, Loader, Meaning, Session, topology};
 use crate::telemetry::Telemetry;
 
 /// The first pause before NVML is loaded again; doubled up to [`RETRY_MAX`].
@@ -126,6 +127,7 @@ impl LibraryThread {
     }
 
     fn watch(&self, session: &Arc<Session>, xid_thread: &mut Option<XidThread>) -> End {
+        let mut lookups = Lookups::default();
         let mut known: Vec<Found> = Vec::new();
         let mut enumerated = None;
         loop {
@@ -134,7 +136,7 @@ impl LibraryThread {
             let due = enumerated.is_none_or(|at: Instant| at.elapsed() >= every);
             let looked_up = if due || count_changed(session, known.len()) {
                 enumerated = Some(Instant::now());
-                enumerate(session)
+                lookups.enumerate(session)
             } else {
                 Ok(known.clone())
             };

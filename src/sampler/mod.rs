@@ -13,6 +13,7 @@ mod beat;
 mod coordinator;
 mod latest;
 mod library;
+mod lookup;
 pub mod snapshot;
 mod tracked;
 mod xid_thread;
