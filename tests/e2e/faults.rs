@@ -1,94 +1,10 @@
 //! What goes wrong with a GPU, an instance or the driver costs its own series, says why, and passes
 //! by itself. A real Prometheus scrapes all along and sees no failed scrape.
 
-use crate::support::{Exporter, Page, Prometheus, Setup};
-
-const UP: &str = "nvml_exporter_device_up";
-const DOWN: &str = "nvml_exporter_device_down";
-const ERRORS: &str = "nvml_exporter_nvml_errors_total";
-const ENERGY: &str = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION";
-const TEMPERATURE: &str = "DCGM_FI_DEV_GPU_TEMP";
-
-/// An exporter that a Prometheus scrapes.
-struct Watched {
-    exporter: Exporter,
-    prometheus: Prometheus,
-}
-
-impl Watched {
-    fn start(setup: Setup) -> Self {
-        let exporter = setup.start();
-        let prometheus = Prometheus::start(&[exporter.address]);
-        Self { exporter, prometheus }
-    }
-
-    fn ready(scenario: &str) -> Self {
-        let watched = Self::start(Setup::simulate(scenario));
-        watched.exporter.until_settled();
-        watched
-    }
-
-    /// Tells the simulator, waits for the page to follow, and for Prometheus to see it.
-    fn after(&self, commands: &[&str], what: &str, wanted: impl Fn(&Page) -> bool) -> Page {
-        self.exporter.control(commands);
-        let page = self.exporter.until(what, wanted);
-        let scrapes = self.prometheus.number("count_over_time(up[1h])").unwrap_or_default() as u32;
-        self.prometheus.until_scraped(scrapes + 1);
-        page
-    }
-
-    /// The energy of all GPUs but these goes on, pass after pass.
-    fn others_go_on(&self, stopped: &[&str]) {
-        let mut page = self.exporter.scrape();
-        for _ in 0..4 {
-            let before = page;
-            page = self.exporter.until("the other GPUs' energy to go on", |now| {
-                before
-                    .samples(ENERGY)
-                    .filter(|sample| !stopped.contains(&sample.label("gpu").unwrap()))
-                    .all(|sample| {
-                        let labels: Vec<(&str, &str)> =
-                            sample.labels.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
-                        now.value(ENERGY, &labels).is_some_and(|value| value > sample.value)
-                    })
-            });
-        }
-    }
-
-    /// Prometheus saw no failed scrape.
-    fn end(self) {
-        self.prometheus.until_scraped(5);
-        self.prometheus.assert_content();
-    }
-}
-
-fn gpus(page: &Page, name: &str) -> Vec<String> {
-    let mut gpus: Vec<String> =
-        page.samples(name).map(|sample| sample.label("gpu").unwrap().to_owned()).collect();
-    gpus.dedup();
-    gpus
-}
-
-/// Whether the GPU is down for this reason, and has no readings.
-fn is_down(page: &Page, gpu: &str, reason: &str) -> bool {
-    page.is(UP, &[("gpu", gpu)], 0.0)
-        && page.is(DOWN, &[("gpu", gpu), ("reason", reason)], 1.0)
-        && readings_of(page, gpu) == 0
-}
-
-fn is_up(page: &Page, gpu: &str) -> bool {
-    page.is(UP, &[("gpu", gpu)], 1.0)
-        && page.sample(DOWN, &[("gpu", gpu)]).is_none()
-        && readings_of(page, gpu) > 0
-}
-
-fn readings_of(page: &Page, gpu: &str) -> usize {
-    page.readings().filter(|sample| sample.label("gpu") == Some(gpu)).count()
-}
-
-fn errors(page: &Page, call: &str, code: &str) -> f64 {
-    page.value(ERRORS, &[("call", call), ("code", code)]).unwrap_or_default()
-}
+use crate::support::{Page, Setup};
+use crate::watched::{
+    DOWN, ENERGY, ERRORS, TEMPERATURE, UP, Watched, errors, gpus, is_down, is_up,
+};
 
 #[test]
 fn a_gpu_that_hangs_for_ever_in_one_call() {
@@ -165,65 +81,6 @@ fn a_gpu_needs_a_reset() {
     });
     watched.others_go_on(&["1"]);
     watched.after(&["gpu 1 error * clear"], "GPU 1 up", |page| is_up(page, "1"));
-    watched.end();
-}
-
-#[test]
-fn the_driver_comes_after_the_start() {
-    let watched = Watched::start(Setup::simulate("dgx-h100").control(&["driver unload"]));
-    let page = watched.exporter.until("no driver", |page| {
-        page.value("nvml_down", &[("reason", "driver_not_loaded")]).is_some()
-    });
-    assert!(page.is("nvml_up", &[], 0.0));
-    assert_eq!(page.readings().count(), 0);
-    assert_eq!(page.samples(UP).count(), 0);
-    for (path, status) in [("/health", 200), ("/livez", 200), ("/metrics", 200), ("/", 200)] {
-        assert_eq!(watched.exporter.get(path, &[]).status, status, "{path}");
-    }
-    let page = watched.after(&["driver load"], "eight GPUs", |page| {
-        page.is("nvml_up", &[], 1.0) && gpus(page, TEMPERATURE).len() == 8
-    });
-    assert!(page.family("nvml_down").is_none());
-    assert_eq!(watched.exporter.get("/readyz", &[]).status, 200);
-    watched.others_go_on(&[]);
-    watched.end();
-}
-
-#[test]
-fn the_driver_goes_and_comes_back_in_another_version() {
-    let watched = Watched::ready("t4-l4-mixed");
-    let before = watched.exporter.scrape();
-    let page = watched.after(&["driver unload"], "no driver", |page| page.is("nvml_up", &[], 0.0));
-    assert_eq!(page.readings().count(), 0, "{}", page.text);
-    // Who is missed is still known.
-    assert_eq!(gpus(&page, UP), ["0", "1", "2", "3"]);
-    for gpu in ["0", "1", "2", "3"] {
-        assert!(is_down(&page, gpu, "library"), "{}", page.text);
-    }
-    assert_eq!(watched.exporter.get("/health", &[]).status, 200);
-    let page = watched.after(&["driver load 560.35.05"], "four GPUs", |page| {
-        gpus(page, TEMPERATURE) == ["0", "1", "2", "3"]
-    });
-    for sample in page.samples(TEMPERATURE) {
-        assert_eq!(sample.label("DCGM_FI_DRIVER_VERSION"), Some("560.35.05"));
-        let gpu = sample.label("gpu").unwrap();
-        let former = before.sample(TEMPERATURE, &[("gpu", gpu)]).unwrap();
-        assert_eq!(sample.label("UUID"), former.label("UUID"));
-    }
-    let info = page.samples("nvml_driver_info").next().unwrap();
-    assert_eq!(info.label("driver_version"), Some("560.35.05"));
-    watched.others_go_on(&[]);
-    watched.end();
-}
-
-#[test]
-fn the_driver_is_replaced_under_the_library() {
-    let watched = Watched::ready("gh200");
-    watched.after(&["driver mismatch"], "a mismatch", |page| {
-        page.is("nvml_up", &[], 0.0)
-            && page.value("nvml_down", &[("reason", "driver_library_mismatch")]).is_some()
-    });
-    watched.after(&["driver load"], "GPU 0 up", |page| is_up(page, "0"));
     watched.end();
 }
 
@@ -376,29 +233,5 @@ fn a_gpu_that_may_not_be_opened() {
     watched.others_go_on(&[]);
     let page = watched.after(&["gpu 6 error * clear"], "GPU 6 up", |page| is_up(page, "6"));
     assert_eq!(page.samples(UP).count(), 8, "{}", page.text);
-    watched.end();
-}
-
-#[test]
-fn no_gpus_are_a_state() {
-    let watched = Watched::start(Setup::simulate("no-gpus"));
-    let page = watched.exporter.until_ready();
-    assert!(page.is("nvml_up", &[], 1.0));
-    assert_eq!(page.samples(UP).count() + page.readings().count(), 0);
-    assert_eq!(watched.exporter.get("/health", &[]).status, 200);
-    watched.end();
-}
-
-#[test]
-fn no_library_is_a_state() {
-    let watched = Watched::start(Setup::new().args(["--nvml-library=/nowhere/libnvidia-ml.so.1"]));
-    let page = watched.exporter.until("the reason", |page| {
-        page.value("nvml_down", &[("reason", "library_not_found")]).is_some()
-    });
-    assert!(page.is("nvml_up", &[], 0.0));
-    assert_eq!(page.samples(UP).count() + page.readings().count(), 0);
-    for path in ["/health", "/livez", "/readyz"] {
-        assert_eq!(watched.exporter.get(path, &[]).status, 200, "{path}");
-    }
     watched.end();
 }

@@ -209,10 +209,6 @@ impl Answer {
 }
 
 impl Exporter {
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     /// What it has written to standard error.
     pub(crate) fn log(&self) -> String {
         self.log.text.lock().unwrap().clone()
@@ -221,11 +217,6 @@ impl Exporter {
     /// What it has written to standard output.
     pub(crate) fn output(&self) -> String {
         self.output.text.lock().unwrap().clone()
-    }
-
-    /// Every address it listens on.
-    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
-        listening(&self.log())
     }
 
     /// The path of a file in the test's own directory.
