@@ -126,7 +126,6 @@ fn a_gpu_that_hangs_in_every_call() {
 }
 
 #[test]
-#[ignore = "GPUs are looked up one after the other, so that one that hangs then holds up all"]
 fn a_gpu_that_hangs_from_the_start() {
     let setup = Setup::simulate("dgx-h100").control(&["gpu 0 hang *"]);
     let watched = Watched::start(setup);
