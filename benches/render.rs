@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use nvml_exporter::catalogue::{Call, Entity, Fact, Field, Kind, Read, Row, Selection, Value};
+use nvml_exporter::exposition::Encoding;
 use nvml_exporter::exposition::{Body, LabelScheme, Renderer, Settings};
 use nvml_exporter::sampler::snapshot::{
     Gpu, GpuIdentity, GpuReading, InstanceIdentity, InstanceReading, Library, Sample, Snapshot,
@@ -31,7 +32,7 @@ fn render(criterion: &mut Criterion) {
         let telemetry = Telemetry::new(Build { version: "0", revision: "0" });
         let mut renderer = Renderer::default();
         let page = renderer.render(&snapshot, &settings, &telemetry, now());
-        let bytes = page.text.identity;
+        let bytes = page.text.encoded(Encoding::Identity);
 
         let mut group = criterion.benchmark_group(name);
         group.throughput(Throughput::Bytes(bytes.len() as u64));
@@ -40,10 +41,10 @@ fn render(criterion: &mut Criterion) {
         });
         group.sample_size(20);
         group.bench_function("gzip", |bencher| {
-            bencher.iter(|| Body::new(bytes.clone()).gzip());
+            bencher.iter(|| Body::new(bytes.clone()).encoded(Encoding::Gzip));
         });
         group.bench_function("zstd", |bencher| {
-            bencher.iter(|| Body::new(bytes.clone()).zstd());
+            bencher.iter(|| Body::new(bytes.clone()).encoded(Encoding::Zstd));
         });
         group.finish();
     }
@@ -107,7 +108,9 @@ fn gpu(index: u32, instances: u32) -> Gpu {
         minor: Some(index),
         info: vec![("serial", "1650000000000".to_owned())],
     };
-    Gpu { identity: Arc::new(identity), status: Status::Up, reading: Some(Arc::new(reading)) }
+    let last_read = Some(reading.read_at);
+    let reading = Some(Arc::new(reading));
+    Gpu { identity: Arc::new(identity), status: Status::Up, reading, last_read }
 }
 
 fn instance(index: u32, id: u32) -> InstanceReading {

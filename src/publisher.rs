@@ -6,9 +6,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
 
-use crate::exposition::page::{Page, Wanted};
 use crate::exposition::{Renderer, Settings};
-use crate::http::{ConfigStatus, DeviceLine, Encoding, Format, PageStore, Status};
+use crate::http::{ConfigStatus, DeviceLine, PageStore, Status};
 use crate::sampler::snapshot::{Gpu, Library, Snapshot, Status as GpuStatus};
 use crate::sampler::{Beat, Latest};
 use crate::telemetry::Telemetry;
@@ -53,23 +52,10 @@ impl Publisher {
             }
             let page =
                 renderer.render(&snapshot, &self.settings, &self.telemetry, SystemTime::now());
-            self.precompress(&page);
             self.pages.publish(page);
             self.status.store(Arc::new(self.status_of(&snapshot, passes)));
             self.beat.beat();
             (seen, snapshot) = self.latest.wait(seen, RENDER_AT_LEAST_EVERY);
-        }
-    }
-
-    /// Makes the compressions that scrapers lately asked for before the page goes out.
-    fn precompress(&self, page: &Page) {
-        let wanted = |format| Wanted {
-            gzip: self.pages.wanted(format, Encoding::Gzip),
-            zstd: self.pages.wanted(format, Encoding::Zstd),
-        };
-        page.text.precompress(wanted(Format::Text));
-        if let Some(body) = &page.openmetrics {
-            body.precompress(wanted(Format::OpenMetrics));
         }
     }
 

@@ -1,6 +1,7 @@
 //! The process as a whole: builds the parts from a configuration, connects them, runs until told
 //! to stop.
 
+mod dump;
 pub mod inspect;
 mod reload;
 
@@ -12,13 +13,13 @@ use arc_swap::ArcSwap;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::{Config, Driver, HostLabelName, Listen};
-use crate::exposition::{HostLabel, LabelScheme, Settings as PageSettings};
+use crate::exposition::{Encoding, Format, HostLabel, LabelScheme, Settings as PageSettings};
 use crate::http::{self, App, Limits, Listeners, PageStore, Status, WebConfig};
 use crate::nvml::Loader;
 use crate::publisher::Publisher;
 use crate::sampler::{Beat, PASS_DEADLINE, Sampler, Settings as SamplerSettings};
 use crate::telemetry::Telemetry;
-use crate::telemetry::metrics::{self, Build};
+use crate::telemetry::metrics::Build;
 use reload::{Reloader, Source};
 
 /// A reading older than this many intervals, and one pass deadline, is not served as if it were
@@ -88,6 +89,9 @@ async fn serve(config: Config) -> Result<(), ServeError> {
         },
         telemetry.clone(),
     )?);
+    if let Some(dump) = config.dump.clone() {
+        dump::start(dump, Arc::clone(&sampler.latest))?;
+    }
     let pages = PageStore::default();
     let status = Arc::new(ArcSwap::from_pointee(Status::default()));
     let config_status = Arc::new(ArcSwap::from_pointee(loaded.status));
@@ -200,9 +204,9 @@ fn page_settings(config: &Config) -> PageSettings {
 }
 
 fn liveness(sampler: &Arc<Sampler>, rendered: Arc<Beat>, interval: Duration) -> http::Liveness {
-    let sampled = Arc::clone(&sampler.beat);
+    let beats = [("sampling", Arc::clone(&sampler.beat)), ("rendering", rendered)];
     Arc::new(move || {
-        for (name, beat) in [("sampling", &sampled), ("rendering", &rendered)] {
+        for (name, beat) in &beats {
             let age = beat.age();
             if age > interval + LOOP_STUCK {
                 return Err(format!("the {name} loop has not moved for {} s", age.as_secs()));
@@ -216,16 +220,7 @@ fn liveness(sampler: &Arc<Sampler>, rendered: Arc<Beat>, interval: Duration) -> 
 struct Scrapes(Telemetry);
 
 impl http::Observe for Scrapes {
-    fn scraped(&self, format: http::Format, encoding: http::Encoding) {
-        let format = match format {
-            http::Format::Text => metrics::Format::Text,
-            http::Format::OpenMetrics => metrics::Format::OpenMetrics,
-        };
-        let encoding = match encoding {
-            http::Encoding::Identity => metrics::Encoding::Identity,
-            http::Encoding::Gzip => metrics::Encoding::Gzip,
-            http::Encoding::Zstd => metrics::Encoding::Zstd,
-        };
+    fn scraped(&self, format: Format, encoding: Encoding) {
         self.0.record_scrape(format, encoding);
     }
 

@@ -5,11 +5,9 @@ use std::time::Duration;
 use crate::code::{Answer, Code, INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS};
 use crate::device::Device;
 use crate::ffi::{Argument, Handle};
+use crate::handle::{Kind, Target};
 use crate::trace;
-use crate::world::{Guard, Kind, Target, World};
-
-/// How often a waiting call looks at the control file.
-pub(crate) const POLL: Duration = Duration::from_millis(3);
+use crate::world::{Guard, World};
 
 /// An exported function, as far as all functions are alike.
 pub(crate) struct Function {
@@ -103,8 +101,11 @@ fn on_device(
     }
     let gpu = &world.gpus[target.gpu];
     match (function.on, target.kind) {
-        (On::Any, Kind::Device | Kind::Mig) | (On::Gpu, Kind::Device) | (On::Mig, Kind::Mig) => {}
-        (On::GpuInstance, Kind::GpuInstance) | (On::ComputeInstance, Kind::ComputeInstance) => {}
+        (On::Any, Kind::Device | Kind::Mig)
+        | (On::Gpu, Kind::Device)
+        | (On::Mig, Kind::Mig)
+        | (On::GpuInstance, Kind::GpuInstance)
+        | (On::ComputeInstance, Kind::ComputeInstance) => {}
         (On::WholeGpu, Kind::Device) if gpu.mig.is_none() => {}
         (On::Gpu | On::WholeGpu, Kind::Device | Kind::Mig) => return Err(NOT_SUPPORTED),
         _ => return Err(INVALID_ARGUMENT),
@@ -117,24 +118,24 @@ fn on_device(
     body(world, target)
 }
 
-/// Takes the lock, once the faults in force let the call through.
+/// Takes the lock, once the faults in force let the call through. While they do not, the lock is
+/// free: other threads, on other GPUs, must not wait too.
 pub(crate) fn enter(name: &str, gpu: Option<usize>) -> Answer<Guard> {
     let mut delayed = false;
+    let mut guard = Guard::lock()?;
     loop {
-        let mut guard = Guard::lock()?;
         let world = guard.world()?;
         world.poll();
-        let wait = if world.faults.hangs(name, gpu) {
-            POLL
+        if world.faults.hangs(name, gpu) {
+            guard = guard.wait(Duration::MAX);
         } else if let Some(latency) = world.faults.latency(name, gpu).filter(|_| !delayed) {
             delayed = true;
-            latency
+            drop(guard);
+            std::thread::sleep(latency);
+            guard = Guard::lock()?;
         } else {
             return world.faults.error(name, gpu).map_or(Ok(guard), Err);
-        };
-        // Other threads, on other GPUs, must not wait too.
-        drop(guard);
-        std::thread::sleep(wait);
+        }
     }
 }
 

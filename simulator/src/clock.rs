@@ -66,10 +66,12 @@ impl Clock {
         self.advance(seconds - self.now());
     }
 
-    /// Stops the clock, here or at a given time.
+    /// Stops the clock here, or at a given time: then the wall stands at a given time too.
     pub(crate) fn freeze(&mut self, at: Option<f64>) {
+        if at.is_some() {
+            self.epoch = FROZEN_EPOCH;
+        }
         self.frozen = Some(at.unwrap_or_else(|| self.now()));
-        self.epoch = FROZEN_EPOCH;
     }
 
     /// Lets the clock run on from where it stands.

@@ -23,6 +23,11 @@ impl Control {
         Self { path, ..Self::default() }
     }
 
+    /// Whether there is a file to look at.
+    pub(crate) fn has_file(&self) -> bool {
+        self.path.is_some()
+    }
+
     /// The commands of all lines that were completed since the last look.
     pub(crate) fn poll(&mut self) -> Vec<Command> {
         let Some(path) = &self.path else { return Vec::new() };
@@ -30,7 +35,12 @@ impl Control {
             self.file = File::open(path).ok();
         }
         let Some(file) = &mut self.file else { return Vec::new() };
-        if length(file) <= self.read {
+        let length = length(file);
+        if length < self.read {
+            // Somebody wrote the file anew.
+            (self.read, self.line) = (0, 0);
+        }
+        if length == self.read {
             return Vec::new();
         }
         let mut bytes = Vec::new();
@@ -85,5 +95,7 @@ mod tests {
         writeln!(file, "st").unwrap();
         assert_eq!(control.poll().len(), 1);
         assert!(control.poll().is_empty());
+        std::fs::write(&path, "gpu 2 lost\n").unwrap();
+        assert_eq!(control.poll().len(), 1, "a file that was written anew is read anew");
     }
 }

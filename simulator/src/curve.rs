@@ -48,6 +48,13 @@ pub(crate) struct Curve {
 }
 
 impl Curve {
+    /// No load at all.
+    pub(crate) const IDLE: Self = Self {
+        base: 0.0,
+        waves: [Wave { amplitude: 0.0, omega: 0.0, phase: 0.0 }; 3],
+        pulse: Pulse { height: 0.0, period: 1.0, duty: 0.5, shift: 0.0 },
+    };
+
     /// The curve of some work. GPUs with the same `job` move together, `seed` tells them apart.
     pub(crate) fn new(work: Work, job: u64, seed: u64) -> Self {
         let (base, amplitudes, height, period, duty) = match work {

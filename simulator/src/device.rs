@@ -1,13 +1,16 @@
 //! A device as a call sees it: a GPU, or a part of one, at a moment.
 
+use std::cell::OnceCell;
+
 use crate::clock::{nearest, whole};
 use crate::code::{Answer, INVALID_ARGUMENT, NOT_SUPPORTED};
-use crate::curve::{Work, mix, unit};
+use crate::curve::{Work, mix};
 use crate::gpu::{Gpu, uuid};
+use crate::handle::{Kind, Target};
 use crate::mig::{ComputeInstance, GpuInstance};
-use crate::model::{Ecc, Model, NvLink};
+use crate::model::Model;
 use crate::setting::{Key, Scope};
-use crate::world::{Kind, Target, World};
+use crate::world::World;
 
 /// One mebibyte.
 pub(crate) const MIB: u64 = 1 << 20;
@@ -42,6 +45,8 @@ pub(crate) struct Device<'a> {
     /// The GPU instance, if the device is one.
     gpu_instance: Option<&'a GpuInstance>,
     pub(crate) now: f64,
+    /// What most counters of one call ask for again and again.
+    busy_seconds: OnceCell<f64>,
 }
 
 impl<'a> Device<'a> {
@@ -60,7 +65,15 @@ impl<'a> Device<'a> {
                 part = Some((gi, ci));
             }
         }
-        Ok(Self { world, gpu, model, part, gpu_instance, now: world.now() })
+        Ok(Self {
+            world,
+            gpu,
+            model,
+            part,
+            gpu_instance,
+            now: world.now(),
+            busy_seconds: OnceCell::new(),
+        })
     }
 
     /// The GPU instance that the device is.
@@ -81,6 +94,11 @@ impl<'a> Device<'a> {
     /// The load of the device, 0 to 1.
     pub(crate) fn load(&self) -> f64 {
         self.gpu.load(self.part.map(|(gi, _)| gi), self.now)
+    }
+
+    /// Seconds of full load of the GPU since the driver was loaded.
+    pub(crate) fn busy_seconds(&self) -> f64 {
+        *self.busy_seconds.get_or_init(|| self.gpu.busy_seconds(None, self.now))
     }
 
     /// Whether next to nothing runs.
@@ -217,28 +235,29 @@ impl<'a> Device<'a> {
 
     /// Framebuffer of the device in bytes: total, reserved, used.
     pub(crate) fn memory(&self) -> (u64, u64, u64) {
+        let memory = &self.model.memory;
         let (total, reserved) = match self.part {
-            None => (self.model.memory.total_mib, self.model.memory.reserved_mib),
-            Some((gi, _)) => {
-                let share = u64::from(gi.profile.size);
-                (gi.profile.memory_mib, self.model.memory.reserved_mib * share / 8)
-            }
+            None => (memory.total_mib * MIB, memory.reserved_mib * MIB),
+            Some((gi, _)) => (gi.profile.memory_mib * MIB, self.instance_reserved(gi)),
         };
-        let room = total.saturating_sub(reserved) * MIB;
         let used = match (self.part, &self.gpu.mig) {
-            (Some((gi, _)), _) => self.instance_memory_used(gi, room),
-            (None, Some(instances)) => instances
-                .iter()
-                .map(|gi| self.instance_memory_used(gi, gi.profile.memory_mib * MIB * 99 / 100))
-                .sum(),
-            (None, None) => self.natural_memory_used(None, room),
+            (Some((gi, _)), _) => self.instance_memory_used(gi),
+            (None, divided) => whole(self.setting(Key::MemoryUsed, || match divided {
+                Some(all) => all.iter().map(|gi| self.instance_memory_used(gi)).sum::<u64>(),
+                None => self.natural_memory_used(None, total - reserved),
+            } as f64)),
         };
-        let scope = self.part.map_or(Scope::Gpu, |(gi, _)| Scope::Instance(gi.id));
-        let used = whole(self.gpu.settings.value(scope, Key::MemoryUsed, || used as f64));
-        (total * MIB, reserved * MIB, used.min(room))
+        (total, reserved, used.min(total - reserved))
     }
 
-    fn instance_memory_used(&self, gi: &GpuInstance, room: u64) -> u64 {
+    /// The part of the reserved memory that an instance bears.
+    fn instance_reserved(&self, gi: &GpuInstance) -> u64 {
+        self.model.memory.reserved_mib * MIB * u64::from(gi.profile.size) / 8
+    }
+
+    /// Framebuffer in use in an instance, in bytes.
+    pub(crate) fn instance_memory_used(&self, gi: &GpuInstance) -> u64 {
+        let room = gi.profile.memory_mib * MIB - self.instance_reserved(gi);
         let scope = Scope::Instance(gi.id);
         let used = self
             .gpu
@@ -268,103 +287,6 @@ impl<'a> Device<'a> {
             self.setting(Key::Bar1Used, || (MIB + if self.idle() { 0 } else { 3 * MIB }) as f64),
         );
         (total, used.min(total))
-    }
-
-    /// Whether ECC is on. Boards without ECC do not know the question.
-    pub(crate) fn ecc_on(&self) -> Answer<bool> {
-        if self.model.ecc == Ecc::None {
-            return Err(NOT_SUPPORTED);
-        }
-        Ok(self.setting(Key::EccMode, || 1.0) > 0.0)
-    }
-
-    /// ECC errors: corrected or not, since the driver was loaded or ever.
-    pub(crate) fn ecc_errors(&self, uncorrected: bool, aggregate: bool) -> u64 {
-        let seed = self.gpu.id.seed;
-        // One corrected error in a few days, on half of the boards.
-        let pace = 86_400.0 * (1.0 + 4.0 * unit(seed, 40));
-        let unlucky = unit(seed, 41) < 0.5 && self.model.ecc != Ecc::None;
-        let corrected = if unlucky { (self.now / pace).floor() } else { 0.0 };
-        let before = if unlucky { (mix(seed, 42) % 20) as f64 } else { 0.0 };
-        let volatile = if uncorrected {
-            self.setting(Key::DbeVolatile, || 0.0)
-        } else {
-            self.setting(Key::SbeVolatile, || corrected)
-        };
-        whole(match (uncorrected, aggregate) {
-            (_, false) => volatile,
-            (true, true) => self.setting(Key::DbeAggregate, || volatile),
-            (false, true) => self.setting(Key::SbeAggregate, || volatile + before),
-        })
-    }
-
-    /// Nanoseconds for which a cause has held the clocks below what was asked for.
-    pub(crate) fn violation(&self, key: Option<Key>, share: f64) -> u64 {
-        let natural = || 1e9 * share * self.gpu.busy_seconds(None, self.now);
-        whole(key.map_or_else(natural, |key| self.setting(key, natural)))
-    }
-
-    /// Bytes that have moved over PCI Express: sent, received.
-    pub(crate) fn pcie_bytes(&self) -> (u64, u64) {
-        let busy = self.gpu.busy_seconds(None, self.now);
-        let (sent, received) = self.pcie_rates();
-        (whole(sent * busy + 2e3 * self.now), whole(received * busy + 3e3 * self.now))
-    }
-
-    /// Bytes per second over PCI Express at full load: sent, received.
-    pub(crate) fn pcie_rates(&self) -> (f64, f64) {
-        let lane = [0.25e9, 0.5e9, 0.985e9, 1.97e9, 3.94e9, 7.56e9];
-        let generation = (self.model.pcie.generation as usize).clamp(1, 6) - 1;
-        let link = lane[generation] * f64::from(self.model.pcie.width);
-        (0.05 * link, 0.09 * link)
-    }
-
-    /// How often a packet had to be sent again over PCI Express.
-    pub(crate) fn pcie_replays(&self) -> u64 {
-        let pace = 40_000.0 * (1.0 + 3.0 * unit(self.gpu.id.seed, 43));
-        whole(self.setting(Key::PcieReplay, || (self.now / pace).floor()))
-    }
-
-    /// The PCI Express generation and width in use.
-    pub(crate) fn pcie_link(&self) -> (u32, u32) {
-        let pcie = &self.model.pcie;
-        let resting = self.performance_state() > 2;
-        let generation = || f64::from(if resting { 1 } else { pcie.generation });
-        (
-            nearest(self.setting(Key::PcieGeneration, generation)),
-            nearest(self.setting(Key::PcieWidth, || f64::from(pcie.width))),
-        )
-    }
-
-    /// The NVLinks of the board.
-    pub(crate) fn nvlink(&self) -> Answer<&'a NvLink> {
-        self.model.nvlink.as_ref().ok_or(NOT_SUPPORTED)
-    }
-
-    /// A value of a link: what is set for the link, or else for all of them.
-    pub(crate) fn link_setting(&self, link: u32, key: Key, natural: f64) -> f64 {
-        let settings = &self.gpu.settings;
-        let scope = Scope::Link(link);
-        settings.value(scope, key, || settings.value(Scope::Gpu, key, || natural))
-    }
-
-    /// Whether a link is up.
-    pub(crate) fn link_up(&self, link: u32) -> bool {
-        self.link_setting(link, Key::LinkState, 1.0) > 0.0
-    }
-
-    /// Bytes that have moved over a link: sent, received.
-    pub(crate) fn link_bytes(&self, link: u32) -> (u64, u64) {
-        let Some(nvlink) = &self.model.nvlink else { return (0, 0) };
-        let busy = self.gpu.busy_seconds(None, self.now);
-        let rate = 0.22e6 * f64::from(nvlink.speed);
-        let lean = 0.98 + 0.04 * unit(self.gpu.id.seed, 50 + u64::from(link));
-        (whole(rate * lean * busy), whole(rate * (2.0 - lean) * busy))
-    }
-
-    /// Errors of a link.
-    pub(crate) fn link_errors(&self, link: u32, key: Key) -> u64 {
-        whole(self.link_setting(link, key, 0.0))
     }
 
     /// The name, with the profile of a MIG device.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::code::Code;
+use crate::code::{Answer, Code};
 
 /// Whom a fault strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,11 @@ pub(crate) enum Victim {
 }
 
 impl Victim {
+    /// Whether a command for this victim is also one for the other.
+    fn covers(self, other: Self) -> bool {
+        self == other || (self == Self::AllGpus && matches!(other, Self::Gpu(_)))
+    }
+
     fn meets(self, gpu: Option<usize>) -> bool {
         match self {
             Self::Gpu(number) => gpu == Some(number),
@@ -33,12 +38,17 @@ pub(crate) enum Effect {
     Hang,
     /// `nvmlReturn` of one field id (or all) in `nvmlDeviceGetFieldValues`.
     Field(Option<u32>, Code),
+    /// The value, or the `nvmlReturn`, of one metric id (or all) in `nvmlGpmMetricsGet`.
+    Gpm(Option<u32>, Answer<f64>),
 }
 
 impl Effect {
-    fn same_kind(self, other: Self) -> bool {
+    /// Whether a command with this effect is also one about the other, whatever its value.
+    fn covers(self, other: Self) -> bool {
         match (self, other) {
-            (Self::Field(a, _), Self::Field(b, _)) => a == b,
+            (Self::Field(all, _), Self::Field(one, _)) | (Self::Gpm(all, _), Self::Gpm(one, _)) => {
+                all.is_none() || all == one
+            }
             _ => std::mem::discriminant(&self) == std::mem::discriminant(&other),
         }
     }
@@ -64,12 +74,12 @@ impl Faults {
         self.0.push(fault);
     }
 
-    /// Takes back a fault: same victim, function and kind, whatever its value. `*` as the function
-    /// takes back those on single functions too.
+    /// Takes back a fault: same victim, function and kind, whatever its value. `*` takes back what
+    /// was said of single functions, fields and metrics too, all GPUs what was said of single ones.
     pub(crate) fn clear(&mut self, like: &Fault) {
         self.0.retain(|f| {
-            f.victim != like.victim
-                || !f.effect.same_kind(like.effect)
+            !like.victim.covers(f.victim)
+                || !like.effect.covers(f.effect)
                 || (like.function.is_some() && f.function != like.function)
         });
     }
@@ -79,6 +89,16 @@ impl Faults {
         self.matching(function, gpu).find_map(|f| match f.effect {
             Effect::Error(code) => Some(code),
             _ => None,
+        })
+    }
+
+    /// The error that a call is to return for a GPU, where the function is named.
+    pub(crate) fn named_error(&self, function: &str, gpu: usize) -> Option<Code> {
+        self.matching(function, Some(gpu)).filter(|f| f.function.is_some()).find_map(|f| {
+            match f.effect {
+                Effect::Error(code) => Some(code),
+                _ => None,
+            }
         })
     }
 
@@ -99,6 +119,14 @@ impl Faults {
     pub(crate) fn field(&self, gpu: usize, id: u32) -> Option<Code> {
         self.0.iter().rev().filter(|f| f.victim.meets(Some(gpu))).find_map(|f| match f.effect {
             Effect::Field(wanted, code) if wanted.is_none_or(|w| w == id) => Some(code),
+            _ => None,
+        })
+    }
+
+    /// What a metric is to be.
+    pub(crate) fn metric(&self, gpu: usize, id: u32) -> Option<Answer<f64>> {
+        self.0.iter().rev().filter(|f| f.victim.meets(Some(gpu))).find_map(|f| match f.effect {
+            Effect::Gpm(wanted, answer) if wanted.is_none_or(|w| w == id) => Some(answer),
             _ => None,
         })
     }
@@ -136,7 +164,9 @@ mod tests {
         faults.add(error(Victim::AllGpus, Some("f"), 15));
         assert_eq!(faults.error("f", Some(0)), Some(15));
         assert_eq!(faults.error("g", Some(0)), Some(3));
+        faults.add(error(Victim::Gpu(1), Some("f"), 15));
         faults.clear(&error(Victim::AllGpus, None, 0));
         assert_eq!(faults.error("f", Some(0)), None);
+        assert_eq!(faults.error("f", Some(1)), None);
     }
 }

@@ -252,7 +252,7 @@ impl<T: Copy> Array<T> {
 pub(crate) fn chars<const N: usize>(text: &str) -> [c_char; N] {
     let mut field = [0; N];
     for (slot, byte) in field.iter_mut().take(N.saturating_sub(1)).zip(text.bytes()) {
-        *slot = byte.cast_signed().into();
+        *slot = c_char::from_ne_bytes([byte]);
     }
     field
 }

@@ -92,22 +92,27 @@ pub(crate) fn value(device: &Device<'_>, id: u32, scope: u32) -> Answer<Value> {
     }
     match modern_id(device, id) {
         id @ (1..=31 | 92..=93 | 142..=145) => memory_errors(device, id),
-        id @ (32..=73 | 84..=91 | 96..=141 | 146..=168) => nvlink(device, id, scope),
+        id @ (138..=141 | 146 | 161..=168) => nvlink(device, id, scope),
+        // Where the id names the link, a link that is not there is a field that is not there.
+        id @ (32..=73 | 84..=91 | 96..=137 | 147..=160) => {
+            nvlink(device, id, 0).map_err(|_| NOT_SUPPORTED)
+        }
         id @ (201..=225 | 235..=250) => nvlink_5(device, id, scope),
         id @ (74..=83 | 185..=196 | 269..=273) => power(device, id, scope),
         id @ (94..=95 | 169 | 173..=183 | 197..=198 | 228..=229) => pcie(device, id),
         id @ (170..=172 | 231..=234) => c2c(device, id, scope),
-        184 => mig(device, HOPPER),
-        199 => mig(device, AMPERE),
+        184 => Ok(mig(device, HOPPER)),
+        199 => Ok(mig(device, AMPERE)),
         200 => link_power(device, 8_191),
+        id @ 251..=268 => power_smoothing(device, id),
         226 | 227 if device.model.architecture >= HOPPER => Ok(Value::U32(0)),
         230 => Ok(Value::U32(nearest(device.setting(Key::RecoveryAction, || 0.0)))),
         _ => Err(NOT_SUPPORTED),
     }
 }
 
-fn mig(device: &Device<'_>, since: u32) -> Answer<Value> {
-    Ok(Value::U32(u32::from(device.model.mig.is_some() && device.model.architecture >= since)))
+fn mig(device: &Device<'_>, since: u32) -> Value {
+    Value::U32(u32::from(device.model.mig.is_some() && device.model.architecture >= since))
 }
 
 fn memory_errors(device: &Device<'_>, id: u32) -> Answer<Value> {
@@ -123,7 +128,7 @@ fn memory_errors(device: &Device<'_>, id: u32) -> Answer<Value> {
         2 => Ok(Value::U32(nearest(device.setting(Key::EccPending, || f64::from(u8::from(on)))))),
         3..=6 if !on => Ok(Value::Untouched),
         3 | 4 if device.gpu.mig.is_some() => Err(NOT_SUPPORTED),
-        3..=6 => Ok(Value::Mislabelled(device.ecc_errors(id % 2 == 0, id >= 5))),
+        3..=6 => Ok(Value::Mislabelled(device.ecc_errors(id.is_multiple_of(2), id >= 5))),
         29 => pages(Key::RetiredSbe),
         30 => pages(Key::RetiredDbe),
         31 | 93 => pages(Key::RetiredPending),
@@ -163,14 +168,12 @@ fn power(device: &Device<'_>, id: u32, scope: u32) -> Answer<Value> {
     let held = |key, share| Ok(Value::U64(device.violation(key, share)));
     match id {
         74 => held(Some(Key::ViolationPower), 0.03),
-        75 => held(Some(Key::ViolationThermal), 0.0),
+        75 | 269 => held(Some(Key::ViolationThermal), 0.0),
         77 => held(Some(Key::ViolationBoard), 0.0),
         78 => held(None, 0.001),
         79 => held(Some(Key::ViolationReliability), 0.0),
         76 | 80 | 81 | 270 | 271 => Ok(Value::U64(0)),
-        269 => held(Some(Key::ViolationThermal), 0.0),
         82 => device.memory_temperature().map(Value::U32),
-        83 => Ok(Value::U64(device.energy_millijoules())),
         // The module of a superchip takes what the GPU takes, and the CPU.
         185 | 186 if scope == 1 => {
             device.model.c2c.as_ref().ok_or(NOT_SUPPORTED)?;
@@ -183,13 +186,31 @@ fn power(device: &Device<'_>, id: u32, scope: u32) -> Answer<Value> {
         188 => Ok(Value::U32(nearest(device.model.power.max * 1e3))),
         189 => Ok(Value::U32(nearest(device.model.power.limit * 1e3))),
         190 | 192 => Ok(Value::U32(device.power_limit_milliwatts())),
-        191 => Ok(Value::U64(device.energy_millijoules())),
+        83 | 191 => Ok(Value::U64(device.energy_millijoules())),
         193 => margin(limits.shutdown),
         194 => margin(limits.slowdown),
         195 => margin(limits.memory_max.ok_or(NOT_SUPPORTED)?),
         196 => margin(limits.max_operating),
         _ => Err(NOT_SUPPORTED),
     }
+}
+
+/// Power smoothing, which came with Blackwell; here it is off, with its five presets.
+fn power_smoothing(device: &Device<'_>, id: u32) -> Answer<Value> {
+    if device.model.architecture < BLACKWELL {
+        return Err(NOT_SUPPORTED);
+    }
+    let watts = |share: f64| nearest(device.model.power.limit * share);
+    Ok(Value::U32(match id {
+        254 => watts(1.0),
+        256 | 258 => 100,
+        259 => 5,
+        261 | 262 => watts(1e3),
+        263 => 500,
+        // No override is set.
+        265..=268 => u32::MAX,
+        _ => 0,
+    }))
 }
 
 fn pcie(device: &Device<'_>, id: u32) -> Answer<Value> {
@@ -230,7 +251,7 @@ fn link_power(device: &Device<'_>, value: u32) -> Answer<Value> {
     Ok(Value::U32(value))
 }
 
-/// The fields of NVLink 1 to 4, whose ids name a link, a sum, or leave the link to the scope.
+/// The fields of `NVLink` 1 to 4, whose ids name a link, a sum, or leave the link to the scope.
 fn nvlink(device: &Device<'_>, id: u32, scope: u32) -> Answer<Value> {
     let nvlink = device.nvlink()?;
     let errors = |key, link| Ok(Value::U64(sum(device, link, |l| device.link_errors(l, key))?));
@@ -289,7 +310,7 @@ fn old_bandwidth(device: &Device<'_>, id: u32) -> Answer<Value> {
     Ok(Value::U64(sum(device, link, |l| device.link_bytes(l).0 + device.link_bytes(l).1)? / 1024))
 }
 
-/// The counters that came with NVLink 5, and the low-power thresholds of NVLink 4.
+/// The counters that came with `NVLink` 5, and the low-power thresholds of `NVLink` 4.
 fn nvlink_5(device: &Device<'_>, id: u32, scope: u32) -> Answer<Value> {
     let nvlink = device.nvlink()?;
     match id {

@@ -1,6 +1,8 @@
 //! One GPU of the running scenario: who it is, and what state it is in.
 
 use crate::curve::{Curve, Work, mix};
+use crate::ffi::Handle;
+use crate::handle::{Kind, Target};
 use crate::mig::GpuInstance;
 use crate::model::Model;
 use crate::scenario::{Gpus, Scenario, parse_bus_id};
@@ -130,7 +132,7 @@ impl Gpu {
         }
         match (instance, &self.mig) {
             (Some(i), _) if i.compute.is_empty() => 0.0,
-            (Some(i), _) => of_curve(&self.instance_curve(i)),
+            (Some(i), _) => of_curve(&i.curve),
             (None, Some(instances)) => instances
                 .iter()
                 .map(|i| {
@@ -142,9 +144,13 @@ impl Gpu {
         }
     }
 
-    fn instance_curve(&self, instance: &GpuInstance) -> Curve {
-        let seed = mix(self.id.seed, 100 + u64::from(instance.id));
-        Curve::new(self.work, seed, seed)
+    /// Cuts the GPU into instances, or makes it whole.
+    pub(crate) fn divide(&mut self, mut layout: Option<Vec<GpuInstance>>) {
+        for instance in layout.iter_mut().flatten() {
+            let seed = mix(self.id.seed, 100 + u64::from(instance.id));
+            instance.curve = Curve::new(self.work, seed, seed);
+        }
+        self.mig = layout;
     }
 
     /// Power in watts.
@@ -203,6 +209,12 @@ impl Gpu {
     /// The GPU instance of an id.
     pub(crate) fn instance(&self, id: u32) -> Option<&GpuInstance> {
         self.mig.iter().flatten().find(|i| i.id == id)
+    }
+
+    /// The handle of the GPU.
+    pub(crate) fn handle(&self) -> Handle {
+        let generation = self.generation;
+        Target { kind: Kind::Device, generation, gpu: self.number, gi: 0, ci: 0 }.to_handle()
     }
 
     /// The bus id in the form of today, `00000000:1B:00.0`.

@@ -14,7 +14,6 @@ pub(crate) enum Command {
     Driver(DriverChange),
     Fault(Fault),
     ClearFault(Fault),
-    /// `resume`: hanging calls go on.
     Gpu(Which, GpuChange),
 }
 
@@ -48,10 +47,17 @@ pub(crate) enum GpuChange {
     Set(Scope, Key, f64),
     Add(Scope, Key, f64),
     Unset(Scope, Option<Key>),
-    Event { types: u64, data: u64, gi: Option<u32>, ci: Option<u32> },
+    Event {
+        types: u64,
+        data: u64,
+        gi: Option<u32>,
+        ci: Option<u32>,
+    },
     Lost(bool),
     Attached(bool),
     Mig(Option<Vec<String>>),
+    /// Process ids to report; `None` for the client's own.
+    Processes(Option<Vec<u32>>),
 }
 
 /// Reads a line. `None` for blank lines and comments.
@@ -124,12 +130,18 @@ fn gpu_change(words: &[&str]) -> Result<GpuChange, String> {
         ["restore"] => Ok(GpuChange::Lost(false)),
         ["detach"] => Ok(GpuChange::Attached(false)),
         ["attach"] => Ok(GpuChange::Attached(true)),
+        ["processes", "client"] => Ok(GpuChange::Processes(None)),
+        ["processes", "none"] => Ok(GpuChange::Processes(Some(Vec::new()))),
+        ["processes", list] => {
+            let pids: Result<_, _> = list.split(',').map(number).collect();
+            pids.map(|pids| GpuChange::Processes(Some(pids)))
+        }
         ["mig", "off"] => Ok(GpuChange::Mig(None)),
         ["mig", "on"] => Ok(GpuChange::Mig(Some(Vec::new()))),
         ["mig", list] => Ok(GpuChange::Mig(Some(list.split(',').map(str::to_owned).collect()))),
         _ => Err(format!(
-            "gpu <n> takes set, add, unset, link, gi, error, field, latency, hang, resume, xid, \
-             event, lost, restore, detach, attach or mig, not: {}",
+            "gpu <n> takes set, add, unset, link, gi, error, field, gpm, latency, hang, resume, xid, \
+             event, lost, restore, detach, attach, mig or processes, not: {}",
             words.join(" ")
         )),
     }
@@ -204,6 +216,7 @@ fn fault(victim: Victim, words: &[&str]) -> Option<Result<Command, String>> {
                 code(text).map(|code| Command::Fault(build("*", Effect::Field(id, code))))
             }
         }),
+        ["gpm", id, rest @ ..] => gpm(victim, id, rest),
         ["latency", name, "clear"] => {
             Ok(Command::ClearFault(build(name, Effect::Latency(Duration::ZERO))))
         }
@@ -219,6 +232,22 @@ fn fault(victim: Victim, words: &[&str]) -> Option<Result<Command, String>> {
         ["hang", ..] => Err("hang takes: <function|*>".to_owned()),
         _ => return None,
     })
+}
+
+/// What a metric is to be: a value, not a number at all, or an error.
+fn gpm(victim: Victim, id: &str, words: &[&str]) -> Result<Command, String> {
+    let id = field(id)?;
+    let build = |answer| Fault { victim, function: None, effect: Effect::Gpm(id, answer) };
+    match words {
+        ["clear"] => Ok(Command::ClearFault(build(Ok(0.0)))),
+        ["error", text] => Ok(Command::Fault(build(Err(code(text)?)))),
+        ["set", "nan"] => Ok(Command::Fault(build(Ok(f64::NAN)))),
+        ["set", text] => {
+            let value = parse_value(text).ok_or_else(|| format!("not a value: {text}"))?;
+            Ok(Command::Fault(build(Ok(value))))
+        }
+        _ => Err("gpm takes: <id|*> set <value|nan>, <id|*> error <code>, <id|*> clear".to_owned()),
+    }
 }
 
 fn field(text: &str) -> Result<Option<u32>, String> {

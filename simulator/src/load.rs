@@ -28,6 +28,16 @@ extern "C" fn on_load() {
     });
 }
 
+/// Runs when the last client has closed the library, and at the end of the process.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static DESTRUCTOR: extern "C" fn() = on_unload;
+
+extern "C" fn on_unload() {
+    world::unload();
+    trace::close();
+}
+
 /// Milliseconds since the library was loaded.
 pub(crate) fn millis() -> f64 {
     LOADED.get_or_init(Instant::now).elapsed().as_secs_f64() * 1e3

@@ -1,5 +1,7 @@
 //! Multi-instance GPUs: the profiles boards offer, and how instances are placed.
 
+use crate::curve::Curve;
+
 /// A GPU instance profile of a board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Profile {
@@ -75,6 +77,18 @@ const TABLES: &[(&str, [Row; 7])] = &[
         ],
     ),
     (
+        "b200-180gb",
+        [
+            ("1g.23gb", 23_296, 18),
+            ("1g.23gb+me", 23_296, 18),
+            ("1g.45gb", 45_312, 30),
+            ("2g.45gb", 45_312, 36),
+            ("3g.90gb", 91_136, 70),
+            ("4g.90gb", 91_136, 74),
+            ("7g.180gb", 182_400, 148),
+        ],
+    ),
+    (
         "h200-141gb",
         [
             ("1g.18gb", 16384, 16),
@@ -83,7 +97,7 @@ const TABLES: &[(&str, [Row; 7])] = &[
             ("2g.35gb", 33280, 32),
             ("3g.71gb", 71424, 60),
             ("4g.71gb", 71424, 64),
-            ("7g.141gb", 143104, 132),
+            ("7g.141gb", 143_104, 132),
         ],
     ),
 ];
@@ -123,7 +137,7 @@ impl Profile {
     /// driver fills a board.
     pub(crate) fn starts(&self) -> &'static [u32] {
         match (self.slices, self.size) {
-            (7, _) | (4, _) => &[0],
+            (4 | 7, _) => &[0],
             (3, _) => &[4, 0],
             (2, _) => &[0, 2, 4],
             (_, 2) => &[0, 2, 4, 6],
@@ -145,6 +159,8 @@ pub(crate) struct GpuInstance {
     pub(crate) profile: Profile,
     pub(crate) start: u32,
     pub(crate) compute: Vec<ComputeInstance>,
+    /// Its share of the work: idle as laid out, see `Gpu::divide`.
+    pub(crate) curve: Curve,
     /// Keeps its counters continuous: see `Gpu::change`.
     pub(crate) load_carry: f64,
 }
@@ -185,10 +201,15 @@ pub(crate) fn layout(table: &str, words: &[&str]) -> Result<Vec<GpuInstance>, St
         let start = profile.starts().iter().find(fits).filter(|_| slices <= 7);
         let &start = start.ok_or_else(|| format!("no place left for {}", profile.name))?;
         taken |= mask(start, profile.size);
-        let id = profile.instance_id(start);
-        let profile = *profile;
-        let compute = Vec::new();
-        instances.push((i, GpuInstance { id, profile, start, compute, load_carry: 0.0 }));
+        let instance = GpuInstance {
+            id: profile.instance_id(start),
+            profile: *profile,
+            start,
+            compute: Vec::new(),
+            curve: Curve::IDLE,
+            load_carry: 0.0,
+        };
+        instances.push((i, instance));
     }
     instances.sort_by_key(|(_, instance)| instance.id);
     place_compute_instances(&mut instances, &wanted)?;

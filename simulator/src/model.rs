@@ -35,10 +35,7 @@ pub(crate) struct Model {
     pub(crate) ecc: Ecc,
     /// Which table of MIG profiles the board has.
     pub(crate) mig: Option<String>,
-    /// Whether the board has GPU performance monitoring (Hopper and later).
-    #[serde(default)]
-    pub(crate) gpm: bool,
-    /// Whether the GPU is part of an NVSwitch fabric.
+    /// Whether the GPU is part of an `NVSwitch` fabric.
     #[serde(default)]
     pub(crate) fabric: bool,
     /// Whether a screen can hang on it.
@@ -52,11 +49,18 @@ pub(crate) struct Model {
     pub(crate) unsupported_fields: Vec<u32>,
 }
 
+impl Model {
+    /// Whether the board has GPU performance monitoring: Hopper and later have.
+    pub(crate) fn gpm(&self) -> bool {
+        self.architecture >= 9
+    }
+}
+
 fn yes() -> bool {
     true
 }
 
-/// The InfoROM: image version and the OEM, ECC and power objects.
+/// The `InfoROM`: image version and the OEM, ECC and power objects.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Inforom {
@@ -106,7 +110,7 @@ pub(crate) struct Temperature {
 pub(crate) struct Clocks {
     pub(crate) idle: u32,
     pub(crate) max: u32,
-    /// The application clock; GeForce boards have none.
+    /// The application clock; `GeForce` boards have none.
     pub(crate) application: Option<u32>,
     pub(crate) memory: Vec<u32>,
     pub(crate) video: u32,
@@ -120,7 +124,22 @@ pub(crate) struct Pcie {
     pub(crate) width: u32,
 }
 
-/// NVLink.
+impl Pcie {
+    /// Bytes per second at full load, sent and received: a small part of what the link can do.
+    pub(crate) fn rates(&self) -> (f64, f64) {
+        let lane = match self.generation {
+            1 => 0.25e9,
+            2 => 0.5e9,
+            3 => 0.985e9,
+            4 => 1.97e9,
+            _ => 3.94e9,
+        };
+        let link = lane * f64::from(self.width);
+        (0.05 * link, 0.09 * link)
+    }
+}
+
+/// `NVLink`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NvLink {
@@ -131,6 +150,13 @@ pub(crate) struct NvLink {
     pub(crate) speed: u32,
     /// Whether the other end is a switch.
     pub(crate) switch: bool,
+}
+
+impl NvLink {
+    /// Bytes per second over a link at full load, in each direction.
+    pub(crate) fn rate(&self) -> f64 {
+        0.22e6 * f64::from(self.speed)
+    }
 }
 
 /// The link to the CPU of a superchip.
@@ -158,6 +184,7 @@ pub(crate) enum Ecc {
 /// The models that come with the library, by the name scenarios use.
 const BUILT_IN: &[(&str, &str)] = &[
     ("a100-sxm4-80gb", include_str!("../models/a100-sxm4-80gb.toml")),
+    ("b200-180gb", include_str!("../models/b200-180gb.toml")),
     ("geforce-rtx-3090", include_str!("../models/geforce-rtx-3090.toml")),
     ("gh200-96gb", include_str!("../models/gh200-96gb.toml")),
     ("h100-sxm5-80gb", include_str!("../models/h100-sxm5-80gb.toml")),

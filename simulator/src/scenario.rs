@@ -14,6 +14,7 @@ use crate::model::{self, Model};
 /// The scenarios that come with the library.
 pub(crate) const BUILT_IN: &[(&str, &str)] = &[
     ("dgx-h100", include_str!("../scenarios/dgx-h100.toml")),
+    ("dgx-b200", include_str!("../scenarios/dgx-b200.toml")),
     ("a100-mig-mixed", include_str!("../scenarios/a100-mig-mixed.toml")),
     ("h200-mig-and-whole", include_str!("../scenarios/h200-mig-and-whole.toml")),
     ("t4-l4-mixed", include_str!("../scenarios/t4-l4-mixed.toml")),

@@ -1,12 +1,260 @@
 //! Which driver brought which symbol.
 //!
-//! From the history of `nvml.h` as the CUDA toolkits shipped it. Symbols that are not listed are at
-//! least as old as R450, the oldest driver the simulator imitates.
+//! From the headers that the CUDA toolkits 11.0, 11.1, 11.6, 12.0, 12.4, 12.9 and 13.0 shipped,
+//! with release notes for what lies between. Symbols that are not listed are at least as old as
+//! R450, the oldest driver the simulator imitates.
 
-/// Symbols with the first driver branch that has them.
-const SINCE: &[(&str, u32)] = &[];
+/// Driver branches with the symbols that are new in them.
+const NEW_IN: &[(u32, &[&str])] = &[
+    (
+        455,
+        &[
+            "nvmlDeviceGetAttributes_v2",
+            "nvmlDeviceGetComputeRunningProcesses_v2",
+            "nvmlDeviceGetGraphicsRunningProcesses_v2",
+            "nvmlDeviceGetRowRemapperHistogram",
+            "nvmlVgpuTypeGetGpuInstanceProfileId",
+        ],
+    ),
+    (
+        460,
+        &[
+            "nvmlComputeInstanceGetInfo_v2",
+            "nvmlGetExcludedDeviceCount",
+            "nvmlGetExcludedDeviceInfoByIndex",
+            "nvmlVgpuInstanceGetGpuInstanceId",
+        ],
+    ),
+    (
+        470,
+        &[
+            "nvmlDeviceCreateGpuInstanceWithPlacement",
+            "nvmlDeviceGetGpuInstancePossiblePlacements_v2",
+            "nvmlDeviceGetGridLicensableFeatures_v4",
+            "nvmlDeviceGetMPSComputeRunningProcesses",
+            "nvmlDeviceGetMPSComputeRunningProcesses_v2",
+            "nvmlDeviceResetMemoryLockedClocks",
+            "nvmlDeviceSetMemoryLockedClocks",
+            "nvmlDeviceSetTemperatureThreshold",
+            "nvmlVgpuInstanceGetGpuPciId",
+            "nvmlVgpuInstanceGetLicenseInfo",
+        ],
+    ),
+    (
+        510,
+        &[
+            "nvmlDeviceGetAdaptiveClockInfoStatus",
+            "nvmlDeviceGetBusType",
+            "nvmlDeviceGetClkMonStatus",
+            "nvmlDeviceGetComputeRunningProcesses_v3",
+            "nvmlDeviceGetGpuInstanceProfileInfoV",
+            "nvmlDeviceGetGraphicsRunningProcesses_v3",
+            "nvmlDeviceGetIrqNum",
+            "nvmlDeviceGetMPSComputeRunningProcesses_v3",
+            "nvmlDeviceGetMemoryBusWidth",
+            "nvmlDeviceGetMemoryInfo_v2",
+            "nvmlDeviceGetNumFans",
+            "nvmlDeviceGetNumGpuCores",
+            "nvmlDeviceGetNvLinkRemoteDeviceType",
+            "nvmlDeviceGetPcieLinkMaxSpeed",
+            "nvmlDeviceGetPowerSource",
+            "nvmlGpuInstanceGetComputeInstanceProfileInfoV",
+            "nvmlVgpuInstanceGetLicenseInfo_v2",
+        ],
+    ),
+    (
+        520,
+        &[
+            "nvmlDeviceGetGspFirmwareMode",
+            "nvmlDeviceGetGspFirmwareVersion",
+            "nvmlGpmMetricsGet",
+            "nvmlGpmMigSampleGet",
+            "nvmlGpmQueryDeviceSupport",
+            "nvmlGpmSampleAlloc",
+            "nvmlGpmSampleFree",
+            "nvmlGpmSampleGet",
+        ],
+    ),
+    (
+        525,
+        &[
+            "nvmlDeviceClearFieldValues",
+            "nvmlDeviceGetDefaultEccMode",
+            "nvmlDeviceGetDynamicPstatesInfo",
+            "nvmlDeviceGetFanControlPolicy_v2",
+            "nvmlDeviceGetGpcClkMinMaxVfOffset",
+            "nvmlDeviceGetGpcClkVfOffset",
+            "nvmlDeviceGetGpuFabricInfo",
+            "nvmlDeviceGetGpuMaxPcieLinkGeneration",
+            "nvmlDeviceGetMemClkMinMaxVfOffset",
+            "nvmlDeviceGetMemClkVfOffset",
+            "nvmlDeviceGetMinMaxClockOfPState",
+            "nvmlDeviceGetMinMaxFanSpeed",
+            "nvmlDeviceGetPcieSpeed",
+            "nvmlDeviceGetSupportedPerformanceStates",
+            "nvmlDeviceGetTargetFanSpeed",
+            "nvmlDeviceGetThermalSettings",
+            "nvmlDeviceGetVgpuCapabilities",
+            "nvmlDeviceGetVgpuSchedulerCapabilities",
+            "nvmlDeviceGetVgpuSchedulerLog",
+            "nvmlDeviceGetVgpuSchedulerState",
+            "nvmlDeviceSetDefaultFanSpeed_v2",
+            "nvmlDeviceSetFanControlPolicy",
+            "nvmlDeviceSetFanSpeed_v2",
+            "nvmlDeviceSetGpcClkVfOffset",
+            "nvmlDeviceSetMemClkVfOffset",
+            "nvmlDeviceSetNvLinkDeviceLowPowerThreshold",
+            "nvmlDeviceSetVgpuSchedulerState",
+            "nvmlGetVgpuDriverCapabilities",
+            "nvmlGpuInstanceCreateComputeInstanceWithPlacement",
+            "nvmlGpuInstanceGetComputeInstancePossiblePlacements",
+            "nvmlVgpuTypeGetCapabilities",
+        ],
+    ),
+    (
+        535,
+        &[
+            "nvmlDeviceGetConfComputeGpuAttestationReport",
+            "nvmlDeviceGetConfComputeGpuCertificate",
+            "nvmlDeviceGetConfComputeMemSizeInfo",
+            "nvmlDeviceGetConfComputeProtectedMemoryUsage",
+            "nvmlDeviceGetCurrentClocksEventReasons",
+            "nvmlDeviceGetRunningProcessDetailList",
+            "nvmlDeviceGetSupportedClocksEventReasons",
+            "nvmlDeviceSetConfComputeUnprotectedMemSize",
+            "nvmlDeviceSetPowerManagementLimit_v2",
+            "nvmlSystemGetConfComputeCapabilities",
+            "nvmlSystemGetConfComputeGpusReadyState",
+            "nvmlSystemGetConfComputeState",
+            "nvmlSystemGetNvlinkBwMode",
+            "nvmlSystemSetConfComputeGpusReadyState",
+            "nvmlSystemSetNvlinkBwMode",
+        ],
+    ),
+    (
+        545,
+        &[
+            "nvmlDeviceGetC2cModeInfoV",
+            "nvmlDeviceGetGpuFabricInfoV",
+            "nvmlDeviceGetJpgUtilization",
+            "nvmlDeviceGetLastBBXFlushTime",
+            "nvmlDeviceGetModuleId",
+            "nvmlDeviceGetOfaUtilization",
+            "nvmlDeviceGetPciInfoExt",
+            "nvmlDeviceGetSramEccErrorStatus",
+            "nvmlGpmQueryIfStreamingEnabled",
+            "nvmlGpmSetStreamingEnabled",
+        ],
+    ),
+    (
+        550,
+        &[
+            "nvmlDeviceGetNumaNodeId",
+            "nvmlDeviceGetProcessesUtilizationInfo",
+            "nvmlDeviceGetVgpuHeterogeneousMode",
+            "nvmlDeviceGetVgpuInstancesUtilizationInfo",
+            "nvmlDeviceGetVgpuProcessesUtilizationInfo",
+            "nvmlDeviceGetVgpuTypeCreatablePlacements",
+            "nvmlDeviceGetVgpuTypeSupportedPlacements",
+            "nvmlDeviceSetVgpuCapabilities",
+            "nvmlDeviceSetVgpuHeterogeneousMode",
+            "nvmlSystemGetConfComputeKeyRotationThresholdInfo",
+            "nvmlSystemGetConfComputeSettings",
+            "nvmlSystemSetConfComputeKeyRotationThresholdInfo",
+            "nvmlVgpuInstanceGetPlacementId",
+            "nvmlVgpuTypeGetFbReservation",
+            "nvmlVgpuTypeGetGspHeapSize",
+        ],
+    ),
+    (555, &["nvmlDeviceGetClockOffsets", "nvmlDeviceSetClockOffsets", "nvmlSystemGetDriverBranch"]),
+    (
+        560,
+        &[
+            "nvmlDeviceGetCurrentClockFreqs",
+            "nvmlDeviceGetDriverModel_v2",
+            "nvmlDeviceGetPerformanceModes",
+        ],
+    ),
+    (
+        565,
+        &[
+            "nvmlDeviceGetCapabilities",
+            "nvmlDeviceGetCoolerInfo",
+            "nvmlDeviceGetFanSpeedRPM",
+            "nvmlDeviceGetMarginTemperature",
+            "nvmlDeviceGetPlatformInfo",
+        ],
+    ),
+    (
+        570,
+        &[
+            "nvmlDeviceGetHandleByUUIDV",
+            "nvmlDeviceGetNvlinkBwMode",
+            "nvmlDeviceGetNvlinkSupportedBwModes",
+            "nvmlDeviceGetTemperatureV",
+            "nvmlDevicePowerSmoothingActivatePresetProfile",
+            "nvmlDevicePowerSmoothingSetState",
+            "nvmlDevicePowerSmoothingUpdatePresetProfileParam",
+            "nvmlDeviceSetNvlinkBwMode",
+            "nvmlDeviceWorkloadPowerProfileClearRequestedProfiles",
+            "nvmlDeviceWorkloadPowerProfileGetCurrentProfiles",
+            "nvmlDeviceWorkloadPowerProfileGetProfilesInfo",
+            "nvmlDeviceWorkloadPowerProfileSetRequestedProfiles",
+            "nvmlGpuInstanceGetActiveVgpus",
+            "nvmlGpuInstanceGetCreatableVgpus",
+            "nvmlGpuInstanceGetVgpuHeterogeneousMode",
+            "nvmlGpuInstanceGetVgpuSchedulerLog",
+            "nvmlGpuInstanceGetVgpuSchedulerState",
+            "nvmlGpuInstanceGetVgpuTypeCreatablePlacements",
+            "nvmlGpuInstanceSetVgpuHeterogeneousMode",
+            "nvmlGpuInstanceSetVgpuSchedulerState",
+            "nvmlVgpuInstanceGetRuntimeStateSize",
+            "nvmlVgpuTypeGetBAR1Info",
+            "nvmlVgpuTypeGetMaxInstancesPerGpuInstance",
+        ],
+    ),
+    (
+        575,
+        &[
+            "nvmlDeviceGetDramEncryptionMode",
+            "nvmlDeviceSetDramEncryptionMode",
+            "nvmlSystemEventSetCreate",
+            "nvmlSystemEventSetFree",
+            "nvmlSystemEventSetWait",
+            "nvmlSystemRegisterEvents",
+        ],
+    ),
+    (
+        580,
+        &[
+            "nvmlDeviceGetAddressingMode",
+            "nvmlDeviceGetGpuInstanceProfileInfoByIdV",
+            "nvmlDeviceGetNvLinkInfo",
+            "nvmlDeviceGetPdi",
+            "nvmlDeviceGetPowerMizerMode_v1",
+            "nvmlDeviceGetRepairStatus",
+            "nvmlDeviceGetSramUniqueUncorrectedEccErrorCounts",
+            "nvmlDeviceReadWritePRM_v1",
+            "nvmlDeviceSetPowerMizerMode_v1",
+        ],
+    ),
+];
 
 /// Whether a driver of a branch lacks a symbol.
 pub(crate) fn lacks(branch: u32, symbol: &str) -> bool {
-    SINCE.iter().any(|(name, since)| *name == symbol && branch < *since)
+    NEW_IN.iter().filter(|(since, _)| branch < *since).any(|(_, names)| names.contains(&symbol))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_appear_with_their_driver() {
+        assert!(lacks(450, "nvmlDeviceGetMemoryInfo_v2"));
+        assert!(!lacks(510, "nvmlDeviceGetMemoryInfo_v2"));
+        assert!(!lacks(450, "nvmlDeviceGetMemoryInfo"));
+        assert!(lacks(525, "nvmlDeviceGetCurrentClocksEventReasons"));
+        assert!(!lacks(580, "nvmlDeviceGetPdi"));
+    }
 }

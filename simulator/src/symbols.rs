@@ -9,10 +9,12 @@ use std::sync::Mutex;
 
 use crate::note::complain;
 
-/// The part of the dynamic section that matters here.
+/// The dynamic string table.
 struct Table {
     start: *mut u8,
     length: usize,
+    /// How the segment that it lies in is mapped.
+    protection: c_int,
 }
 
 /// One writer at a time.
@@ -53,18 +55,19 @@ fn rewrite(table: &Table, hidden: &dyn Fn(&str) -> bool) -> std::io::Result<()> 
     let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
     let slack = table.start.addr() % page;
     let length = table.length + slack;
-    // SAFETY: the pages hold the string table and its neighbours in the first, read-only segment of
-    // this library. They become writable for the loop below only, in which nothing but bytes of the
-    // string table is written; lookups that run meanwhile see the old byte or the new one.
+    // SAFETY: the pages hold the string table and its neighbours in a segment of this library, which
+    // may hold code too: what could be done with them can be done all the time. They are writable
+    // for the loop below only, in which nothing but bytes of the string table is written; lookups
+    // that run meanwhile see the old byte or the new one.
     unsafe {
         let first = table.start.sub(slack).cast::<c_void>();
-        if libc::mprotect(first, length, libc::PROT_READ | libc::PROT_WRITE) != 0 {
+        if libc::mprotect(first, length, table.protection | libc::PROT_WRITE) != 0 {
             return Err(std::io::Error::last_os_error());
         }
         for (offset, byte) in changes {
             table.start.add(offset).write_volatile(byte);
         }
-        libc::mprotect(first, length, libc::PROT_READ);
+        libc::mprotect(first, length, table.protection);
     }
     Ok(())
 }
@@ -91,26 +94,39 @@ unsafe extern "C" fn visit(
     };
     let base = to_usize(info.dlpi_addr);
     let here = hide as *const () as usize;
-    let holds_this_code = headers.iter().any(|h| {
-        let start = base.wrapping_add(to_usize(h.p_vaddr));
-        h.p_type == libc::PT_LOAD && (start..start + to_usize(h.p_memsz)).contains(&here)
-    });
-    if !holds_this_code {
+    let segment_of = |address: usize| {
+        headers.iter().find(|h| {
+            let start = base.wrapping_add(to_usize(h.p_vaddr));
+            h.p_type == libc::PT_LOAD && (start..start + to_usize(h.p_memsz)).contains(&address)
+        })
+    };
+    if segment_of(here).is_none() {
         return 0;
     }
     if let Some(dynamic) = headers.iter().find(|h| h.p_type == libc::PT_DYNAMIC) {
         let entries = base.wrapping_add(to_usize(dynamic.p_vaddr)) as *const [usize; 2];
         // SAFETY: the dynamic section of a loaded object, ended by a `DT_NULL` entry.
-        *found = unsafe { string_table(entries, base) };
+        let table = unsafe { string_table(entries, base) };
+        *found = table.and_then(|(start, length)| {
+            let flags = segment_of(start)?.p_flags;
+            let protection = [
+                (libc::PF_R, libc::PROT_READ),
+                (libc::PF_W, libc::PROT_WRITE),
+                (libc::PF_X, libc::PROT_EXEC),
+            ];
+            let protection =
+                protection.iter().filter(|(f, _)| flags & f != 0).fold(0, |all, (_, p)| all | p);
+            Some(Table { start: start as *mut u8, length, protection })
+        });
     }
     1
 }
 
-/// Reads `DT_STRTAB` and `DT_STRSZ`.
+/// Reads `DT_STRTAB` and `DT_STRSZ`: where the table is, and how long.
 ///
 /// # Safety
 /// `entry` is the dynamic section of an object loaded at `base`.
-unsafe fn string_table(mut entry: *const [usize; 2], base: usize) -> Option<Table> {
+unsafe fn string_table(mut entry: *const [usize; 2], base: usize) -> Option<(usize, usize)> {
     const DT_NULL: usize = 0;
     const DT_STRTAB: usize = 5;
     const DT_STRSZ: usize = 10;
@@ -129,7 +145,7 @@ unsafe fn string_table(mut entry: *const [usize; 2], base: usize) -> Option<Tabl
     }
     // glibc writes the absolute address into the section, other C libraries leave the relative one.
     let start = start.map(|s| if s < base { s + base } else { s })?;
-    Some(Table { start: start as *mut u8, length: length? })
+    Some((start, length?))
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "addresses of this process")]

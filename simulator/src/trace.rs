@@ -24,6 +24,15 @@ pub(crate) fn open(path: &str) {
     FILE.store(fd, Relaxed);
 }
 
+/// Closes the file again.
+pub(crate) fn close() {
+    let fd = FILE.swap(-1, Relaxed);
+    if fd >= 0 {
+        // SAFETY: the descriptor is this module's own, and nobody finds it any more.
+        unsafe { libc::close(fd) };
+    }
+}
+
 /// Whether calls are traced.
 pub(crate) fn on() -> bool {
     FILE.load(Relaxed) >= 0

@@ -3,7 +3,8 @@
 //! A shared library has no other place for state than a global. It is behind one lock, which is
 //! held for the microsecond a call takes, never while a call is made to wait.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::code::{
@@ -17,6 +18,7 @@ use crate::ffi::Handle;
 use crate::gpm::Samples;
 use crate::gpu::Gpu;
 use crate::grammar::{ClockChange, Command, DriverChange, GpuChange, Which};
+use crate::handle::{Kind, Target};
 use crate::mig;
 use crate::model::Model;
 use crate::note::complain;
@@ -55,6 +57,8 @@ pub(crate) struct World {
     pub(crate) sessions: u32,
     pub(crate) events: EventSets,
     pub(crate) samples: Samples,
+    /// Symbols that are missing beyond those the driver version lacks.
+    hidden: Vec<String>,
     control: Control,
 }
 
@@ -65,7 +69,15 @@ enum State {
     Ready(Box<World>),
     /// The scenario cannot be played; whatever is called returns the code.
     Broken(Code),
+    /// The library is being unloaded.
+    Gone,
 }
+
+/// How often a waiting call looks at the control file.
+const POLL: Duration = Duration::from_millis(3);
+
+/// Tells waiting calls that a command has been carried out.
+static CHANGED: Condvar = Condvar::new();
 
 static STATE: Mutex<State> = Mutex::new(State::Unset);
 static ENVIRONMENT: Mutex<Option<Environment>> = Mutex::new(None);
@@ -83,8 +95,17 @@ impl Guard {
         match &*state {
             State::Ready(_) => Ok(Self(state)),
             State::Broken(code) => Err(*code),
-            State::Unset => Err(UNKNOWN),
+            State::Unset | State::Gone => Err(UNINITIALIZED),
         }
+    }
+
+    /// Lets go of the lock until a command has been carried out, but not for long: a control file
+    /// has to be looked at, and `at_most` is all the caller can spare.
+    pub(crate) fn wait(self, at_most: Duration) -> Self {
+        let polls = matches!(&*self.0, State::Ready(world) if world.control.has_file());
+        let time = if polls { at_most.min(POLL) } else { at_most };
+        let waited = CHANGED.wait_timeout(self.0, time).unwrap_or_else(PoisonError::into_inner);
+        Self(waited.0)
     }
 
     /// The world behind the lock.
@@ -92,7 +113,7 @@ impl Guard {
         match &mut *self.0 {
             State::Ready(world) => Ok(world),
             State::Broken(code) => Err(*code),
-            State::Unset => Err(UNKNOWN),
+            State::Unset | State::Gone => Err(UNINITIALIZED),
         }
     }
 }
@@ -103,6 +124,12 @@ pub(crate) fn load(environment: Environment) {
     *ENVIRONMENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(environment);
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     build(&mut state, None);
+}
+
+/// Lets go of everything, files included.
+pub(crate) fn unload() {
+    *STATE.lock().unwrap_or_else(PoisonError::into_inner) = State::Gone;
+    CHANGED.notify_all();
 }
 
 /// Changes the scenario; refused while a client has a session.
@@ -164,17 +191,13 @@ impl World {
             sessions: 0,
             events: EventSets::default(),
             samples: Samples::default(),
+            hidden: scenario.driver.hide.clone(),
             control: Control::new(environment.control.clone().filter(|c| !c.is_empty())),
         };
         world.add_gpus(&scenario, seed)?;
-        let branch = world.branch();
-        let more: Vec<&str> =
-            environment.hide.as_deref().unwrap_or_default().split(',').map(str::trim).collect();
-        symbols::hide(&|symbol| {
-            since::lacks(branch, symbol)
-                || more.contains(&symbol)
-                || scenario.driver.hide.iter().any(|h| h == symbol)
-        });
+        let more = environment.hide.as_deref().unwrap_or_default().split(',');
+        world.hidden.extend(more.map(|name| name.trim().to_owned()));
+        world.hide_symbols();
         world.poll();
         Ok(world)
     }
@@ -183,17 +206,20 @@ impl World {
         for gpus in &scenario.gpu {
             let mut model = scenario.model(gpus.model.get_ref()).map_err(Error::Wrong)?;
             model.unsupported.sort_unstable();
+            let known = self.models.iter().position(|m| m.name == model.name);
             for nth in 0..gpus.count {
-                let at = (nth, self.gpus.len(), self.models.len());
+                let at = (nth, self.gpus.len(), known.unwrap_or(self.models.len()));
                 let mut gpu = Gpu::new(scenario, gpus, at, seed);
                 if let Some(list) = &gpus.mig {
                     let words: Vec<&str> = list.get_ref().iter().map(String::as_str).collect();
                     let table = model.mig.as_deref().unwrap_or_default();
-                    gpu.mig = Some(mig::layout(table, &words).map_err(Error::Wrong)?);
+                    gpu.divide(Some(mig::layout(table, &words).map_err(Error::Wrong)?));
                 }
                 self.gpus.push(gpu);
             }
-            self.models.push(model);
+            if known.is_none() {
+                self.models.push(model);
+            }
         }
         Ok(())
     }
@@ -244,6 +270,7 @@ impl World {
 
     /// Carries out a command.
     pub(crate) fn apply(&mut self, command: Command) {
+        CHANGED.notify_all();
         match command {
             Command::Clock(ClockChange::Advance(seconds)) => self.clock.advance(seconds),
             Command::Clock(ClockChange::Set(seconds)) => self.clock.set(seconds),
@@ -281,12 +308,27 @@ impl World {
         }
         // The module went away under the clients: their sessions and handles are void.
         self.sessions = 0;
-        self.events = EventSets::default();
-        self.samples = Samples::default();
+        self.forget_clients();
+        self.hide_symbols();
         for gpu in &mut self.gpus {
             gpu.generation = gpu.generation.wrapping_add(1);
             gpu.mig_generation = gpu.mig_generation.wrapping_add(1);
         }
+    }
+
+    /// Drops what belongs to sessions.
+    pub(crate) fn forget_clients(&mut self) {
+        self.events = EventSets::default();
+        self.samples = Samples::default();
+        CHANGED.notify_all();
+    }
+
+    /// Hides the symbols that the driver lacks, and those that were asked for.
+    fn hide_symbols(&self) {
+        let branch = self.branch();
+        symbols::hide(&|symbol| {
+            since::lacks(branch, symbol) || self.hidden.iter().any(|h| h == symbol)
+        });
     }
 
     fn change_gpu(&mut self, number: usize, change: &GpuChange) {
@@ -303,6 +345,7 @@ impl World {
             GpuChange::Unset(scope, key) => {
                 gpu.change(model, now, |g| g.settings.unset(*scope, *key));
             }
+            GpuChange::Processes(pids) => gpu.processes.clone_from(pids),
             GpuChange::Lost(lost) => gpu.lost = *lost,
             GpuChange::Attached(attached) => {
                 gpu.attached = *attached;
@@ -317,7 +360,7 @@ impl World {
                 let words = list.as_ref().map(|l| l.iter().map(String::as_str).collect::<Vec<_>>());
                 match words.map(|words| mig::layout(table, &words)).transpose() {
                     Ok(layout) => {
-                        gpu.change(model, now, |g| g.mig = layout);
+                        gpu.change(model, now, |g| g.divide(layout));
                         gpu.mig_generation = gpu.mig_generation.wrapping_add(1);
                         self.events.post(number, 0x100, 0, (None, None));
                     }
@@ -337,64 +380,5 @@ impl World {
             return Err(INVALID_ARGUMENT);
         }
         if gpu.lost { Err(GPU_IS_LOST) } else { Ok(target) }
-    }
-
-    /// The handle of a GPU.
-    pub(crate) fn handle(&self, gpu: &Gpu) -> Handle {
-        let generation = gpu.generation;
-        Target { kind: Kind::Device, generation, gpu: gpu.number, gi: 0, ci: 0 }.to_handle()
-    }
-}
-
-/// What kind of object a handle stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Device = 0xd1,
-    Mig = 0xd2,
-    GpuInstance = 0xd3,
-    ComputeInstance = 0xd4,
-}
-
-/// What a handle stands for. Handles are numbers that spell this out, so that stale and invented
-/// ones are found out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Target {
-    pub(crate) kind: Kind,
-    pub(crate) generation: u16,
-    pub(crate) gpu: usize,
-    pub(crate) gi: u32,
-    pub(crate) ci: u32,
-}
-
-impl Target {
-    /// Packs the target into a handle.
-    pub(crate) fn to_handle(self) -> Handle {
-        let Self { kind, generation, gpu, gi, ci } = self;
-        Handle(
-            (kind as usize) << 40
-                | usize::from(generation) << 24
-                | (gpu & 0xff) << 16
-                | (gi as usize & 0xff) << 8
-                | ci as usize & 0xff,
-        )
-    }
-
-    /// Unpacks a handle.
-    pub(crate) fn from_handle(Handle(bits): Handle) -> Option<Self> {
-        let kind = match bits >> 40 {
-            0xd1 => Kind::Device,
-            0xd2 => Kind::Mig,
-            0xd3 => Kind::GpuInstance,
-            0xd4 => Kind::ComputeInstance,
-            _ => return None,
-        };
-        let byte = |shift: u32| bits >> shift & 0xff;
-        Some(Self {
-            kind,
-            generation: u16::try_from(bits >> 24 & 0xffff).unwrap_or(0),
-            gpu: byte(16),
-            gi: u32::try_from(byte(8)).unwrap_or(0),
-            ci: u32::try_from(byte(0)).unwrap_or(0),
-        })
     }
 }

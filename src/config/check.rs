@@ -56,7 +56,7 @@ impl Args {
             warnings: Vec::new(),
         };
         unused::check(&self.unused, found);
-        unused::check_not_served_yet(&self.kubernetes, &self.dump, found);
+        unused::check_not_served_yet(&self.kubernetes, found);
         config
     }
 }

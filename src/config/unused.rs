@@ -1,6 +1,6 @@
 //! What dcgm-exporter does and this exporter does not: said once each, and only when asked for.
 
-use super::args::{DumpArgs, KubernetesArgs, UnusedArgs};
+use super::args::{KubernetesArgs, UnusedArgs};
 use super::duration::{self, parse_go};
 use super::findings::{Findings, parse_bool};
 use super::selector::DeviceSelector;
@@ -40,15 +40,14 @@ pub(super) fn check(args: &UnusedArgs, found: &mut Findings) {
     check_poll_interval(&args.gpu_bind_unbind_poll_interval, found);
 }
 
-/// Warns about attribution and dumps that are asked for and not served yet.
-pub(super) fn check_not_served_yet(args: &KubernetesArgs, dump: &DumpArgs, found: &mut Findings) {
+/// Warns about attribution that is asked for and not served yet.
+pub(super) fn check_not_served_yet(args: &KubernetesArgs, found: &mut Findings) {
     let switches = [
         (&args.kubernetes, "pods are not served yet; it decides the host label only"),
         (&args.kubernetes_enable_pod_labels, "pod labels are not served yet"),
         (&args.kubernetes_enable_pod_uid, "pod UIDs are not served yet"),
         (&args.kubernetes_virtual_gpus, "a series for each sharer of a GPU is not served yet"),
         (&args.kubernetes_enable_dra, "Dynamic Resource Allocation is not served yet"),
-        (&dump.dump_enabled, "dumps are not written yet"),
     ];
     for (switch, why) in switches {
         warn_if_on(switch, why, found);

@@ -228,7 +228,7 @@ mod tests {
             out,
             concat!(
                 r#"{gpu="0",UUID="GPU-1",pci_bus_id="",device="nvidia0",modelName="H200","#,
-                r#"Hostname="n",DCGM_FI_DRIVER_VERSION="570",app="train",reason="idle","#,
+                r#"hostname="n",DCGM_FI_DRIVER_VERSION="570",app="train",reason="idle","#,
                 r#"container="main",err_code="79",err_msg="\"x\"",namespace="ml",pod="job-0"} "#
             )
         );

@@ -6,6 +6,7 @@
 
 mod device;
 mod families;
+pub mod format;
 mod health;
 mod inventory;
 mod labels;
@@ -15,6 +16,7 @@ mod roster;
 pub mod scheme;
 mod text;
 
-pub use page::{Body, Page, Wanted};
+pub use format::{Encoding, Format};
+pub use page::{Body, Page};
 pub use render::Renderer;
 pub use scheme::{HostLabel, LabelScheme, Settings};

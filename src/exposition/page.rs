@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 
+use super::format::Encoding;
+
 /// One rendered exposition, immutable; handed out by reference count.
 #[derive(Debug, Default)]
 pub struct Page {
@@ -24,21 +26,9 @@ impl Page {
 /// One format's bytes, with each compression made once, when first asked for.
 #[derive(Debug, Default)]
 pub struct Body {
-    /// As rendered.
-    pub identity: Bytes,
-    /// RFC 1952.
-    pub gzip: OnceLock<Bytes>,
-    /// RFC 8878.
-    pub zstd: OnceLock<Bytes>,
-}
-
-/// Compressions to make ahead of the first scrape that asks for them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wanted {
-    /// [`Body::gzip`].
-    pub gzip: bool,
-    /// [`Body::zstd`].
-    pub zstd: bool,
+    identity: Bytes,
+    gzip: OnceLock<Bytes>,
+    zstd: OnceLock<Bytes>,
 }
 
 impl Body {
@@ -48,25 +38,30 @@ impl Body {
         Self { identity, ..Self::default() }
     }
 
-    /// The body in gzip.
+    /// The body in one coding, made now if it has not been yet. Whoever comes second waits for
+    /// the first one's result; compressing takes milliseconds, so not on an async worker.
     #[must_use]
-    pub fn gzip(&self) -> Bytes {
-        self.gzip.get_or_init(|| gzip(&self.identity)).clone()
-    }
-
-    /// The body in zstd.
-    #[must_use]
-    pub fn zstd(&self) -> Bytes {
-        self.zstd.get_or_init(|| zstd(&self.identity)).clone()
-    }
-
-    /// Makes the wanted compressions now, so that no scrape waits for them.
-    pub fn precompress(&self, wanted: Wanted) {
-        if wanted.gzip {
-            let _ = self.gzip();
+    pub fn encoded(&self, encoding: Encoding) -> Bytes {
+        match encoding {
+            Encoding::Identity => self.identity.clone(),
+            Encoding::Gzip => self.gzip.get_or_init(|| gzip(&self.identity)).clone(),
+            Encoding::Zstd => self.zstd.get_or_init(|| zstd(&self.identity)).clone(),
         }
-        if wanted.zstd {
-            let _ = self.zstd();
+    }
+
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.identity.is_empty()
+    }
+
+    /// The body in one coding if it is made already.
+    #[must_use]
+    pub fn ready(&self, encoding: Encoding) -> Option<Bytes> {
+        match encoding {
+            Encoding::Identity => Some(self.identity.clone()),
+            Encoding::Gzip => self.gzip.get().cloned(),
+            Encoding::Zstd => self.zstd.get().cloned(),
         }
     }
 }
@@ -103,15 +98,18 @@ mod tests {
     #[test]
     fn compressed_bodies_read_back_as_the_page_and_are_made_once() {
         let body = Body::new("nvml_up 1\n".repeat(1000).into());
-        body.precompress(Wanted { gzip: true, zstd: false });
-        assert!(body.gzip.get().is_some() && body.zstd.get().is_none());
-        assert_eq!(body.gzip().as_ptr(), body.gzip().as_ptr());
+        let gzip = body.encoded(Encoding::Gzip);
+        assert!(body.ready(Encoding::Gzip).is_some() && body.ready(Encoding::Zstd).is_none());
+        assert_eq!(body.encoded(Encoding::Gzip).as_ptr(), gzip.as_ptr());
 
         let mut unzipped = Vec::new();
         let mut decoder = flate2::write::GzDecoder::new(&mut unzipped);
-        decoder.write_all(&body.gzip()).unwrap();
+        decoder.write_all(&gzip).unwrap();
         decoder.finish().unwrap();
         assert_eq!(unzipped, body.identity);
-        assert_eq!(zstd::bulk::decompress(&body.zstd(), 1 << 20).unwrap(), body.identity);
+        assert_eq!(
+            zstd::bulk::decompress(&body.encoded(Encoding::Zstd), 1 << 20).unwrap(),
+            body.identity
+        );
     }
 }

@@ -4,19 +4,21 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 
+use super::format::Format;
 use super::page::{Body, Page};
 use super::roster::{Member, roster};
 use super::scheme::Settings;
-use super::text::{Format, Writer};
+use super::text::Writer;
 use super::{families, health, inventory};
 use crate::sampler::snapshot::Snapshot;
 use crate::telemetry::Telemetry;
 
-/// Makes pages, one after the other, in memory that it takes back from pages no longer in use.
+/// Makes pages, one after the other.
 #[derive(Debug, Default)]
 pub struct Renderer {
-    text: Reuse,
-    openmetrics: Reuse,
+    /// Lengths of the last page, in bytes.
+    text: usize,
+    openmetrics: usize,
 }
 
 impl Renderer {
@@ -32,9 +34,9 @@ impl Renderer {
         let part =
             Part { snapshot, settings, telemetry, now, members: &roster(snapshot, settings, now) };
         Page {
-            text: Body::new(self.text.fill(|out| part.write(out, Format::Text))),
+            text: Body::new(fill(&mut self.text, |out| part.write(out, Format::Text))),
             openmetrics: settings.openmetrics.then(|| {
-                Body::new(self.openmetrics.fill(|out| part.write(out, Format::OpenMetrics)))
+                Body::new(fill(&mut self.openmetrics, |out| part.write(out, Format::OpenMetrics)))
             }),
         }
     }
@@ -64,26 +66,10 @@ impl Part<'_> {
     }
 }
 
-/// The buffers of the newest page and the one before. By the time a page is made, the one before
-/// the last is usually held by no scrape any more, so two buffers serve for ever.
-#[derive(Debug, Default)]
-struct Reuse {
-    newest: Bytes,
-    former: Bytes,
-}
-
-impl Reuse {
-    fn fill(&mut self, write: impl FnOnce(String) -> String) -> Bytes {
-        let former = std::mem::take(&mut self.former);
-        let mut buffer = if former.is_unique() {
-            Vec::from(former)
-        } else {
-            // A tenth more than last time, so that it does not grow while it is written.
-            Vec::with_capacity(self.newest.len() + self.newest.len() / 10)
-        };
-        buffer.clear();
-        let page = Bytes::from(write(String::from_utf8(buffer).unwrap_or_default()));
-        self.former = std::mem::replace(&mut self.newest, page.clone());
-        page
-    }
+/// Writes into memory of its own, as much as the last page took and a little more. A buffer kept
+/// from page to page was measured to save no time, and would be held between pages.
+fn fill(last: &mut usize, write: impl FnOnce(String) -> String) -> Bytes {
+    let text = write(String::with_capacity(*last + *last / 16));
+    *last = text.len();
+    Bytes::from(text)
 }

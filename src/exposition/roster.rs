@@ -53,8 +53,7 @@ pub(super) fn roster<'a>(
 
 fn member<'a>(gpu: &'a Gpu, settings: &'a Settings, now: SystemTime) -> Member<'a> {
     // A clock set back makes readings look younger than now: that is no age.
-    let age =
-        gpu.reading.as_ref().map(|reading| now.duration_since(reading.read_at).unwrap_or_default());
+    let age = gpu.last_read.map(|at| now.duration_since(at).unwrap_or_default());
     let state = state(gpu, age, settings.max_age);
     Member {
         identity: &gpu.identity,

@@ -6,9 +6,9 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HostLabel {
     /// `hostname`, as dcgm-exporter from 4.8.3.
+    #[default]
     Lower,
     /// `Hostname`, as dcgm-exporter until 4.8.2; on links `hostname`, as there.
-    #[default]
     Upper,
     /// `Hostname` and `hostname`.
     Both,

@@ -2,17 +2,9 @@
 
 use std::fmt::Write as _;
 
+use super::format::Format;
 use super::labels::{Block, Insert};
 use crate::catalogue::{Kind, Value};
-
-/// Which of the two text formats is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
-    /// `text/plain; version=0.0.4`.
-    Text,
-    /// `application/openmetrics-text; version=1.0.0`.
-    OpenMetrics,
-}
 
 /// A page under construction.
 #[derive(Debug)]

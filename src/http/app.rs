@@ -6,10 +6,10 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 
 use super::limits::Limits;
-use super::negotiate::{Encoding, Format};
 use super::pages::PageStore;
 use super::status::Status;
 use super::web_config::WebConfig;
+use crate::exposition::{Encoding, Format};
 
 /// Says what is stuck when a loop of the exporter no longer moves, whatever the GPUs do.
 pub type Liveness = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;

@@ -1,17 +1,11 @@
-//! A body in the encoding asked for: made once for each page, and not on the async workers.
+//! A body in the coding asked for, compressed off the async workers if it is not ready.
 
-use std::io::{self, Write};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 
-use super::negotiate::{Encoding, Format};
 use crate::exposition::page::{Body, Page};
-
-/// The level at which metrics text stops shrinking for the time it takes.
-const ZSTD_LEVEL: i32 = 3;
+use crate::exposition::{Encoding, Format};
 
 /// The body of `page` in `format`; text when the page has no other.
 pub(super) fn body(page: &Page, format: Format) -> &Body {
@@ -21,60 +15,19 @@ pub(super) fn body(page: &Page, format: Format) -> &Body {
     }
 }
 
-/// The bytes of one body, compressed now if this page's have not been yet; with the encoding they
+/// The bytes of one body, compressed now if this page's have not been yet; with the coding they
 /// really have.
 pub(super) async fn encoded(
     page: Arc<Page>,
     format: Format,
     encoding: Encoding,
 ) -> (Bytes, Encoding) {
-    let identity = body(&page, format).identity.clone();
-    // Nothing to compress, and an empty cell below means a failure.
-    if encoding == Encoding::Identity || identity.is_empty() {
-        return (identity, Encoding::Identity);
+    let ready = body(&page, format).ready(encoding);
+    if let Some(bytes) = ready {
+        return (bytes, encoding);
     }
-    let ready = made(body(&page, format), encoding);
-    let bytes = match ready {
-        Some(bytes) => bytes,
-        None => tokio::task::spawn_blocking(move || make(body(&page, format), encoding))
-            .await
-            .unwrap_or_default(),
-    };
-    if bytes.is_empty() { (identity, Encoding::Identity) } else { (bytes, encoding) }
-}
-
-fn made(body: &Body, encoding: Encoding) -> Option<Bytes> {
-    match encoding {
-        Encoding::Identity => Some(body.identity.clone()),
-        Encoding::Gzip => body.gzip.get().cloned(),
-        Encoding::Zstd => body.zstd.get().cloned(),
-    }
-}
-
-/// Whoever comes second waits for the first one's result.
-fn make(body: &Body, encoding: Encoding) -> Bytes {
-    let (cell, compress): (_, Compressor) = match encoding {
-        Encoding::Identity => return body.identity.clone(),
-        Encoding::Gzip => (&body.gzip, gzip),
-        Encoding::Zstd => (&body.zstd, zstd),
-    };
-    let made = cell.get_or_init(|| {
-        let result = compress(&body.identity).inspect_err(|error| {
-            tracing::error!(%error, encoding = encoding.label(), "cannot compress a page");
-        });
-        result.unwrap_or_default().into()
-    });
-    made.clone()
-}
-
-type Compressor = fn(&[u8]) -> io::Result<Vec<u8>>;
-
-fn gzip(from: &[u8]) -> io::Result<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(from)?;
-    encoder.finish()
-}
-
-fn zstd(from: &[u8]) -> io::Result<Vec<u8>> {
-    zstd::bulk::compress(from, ZSTD_LEVEL)
+    let identity = body(&page, format).encoded(Encoding::Identity);
+    let made = tokio::task::spawn_blocking(move || body(&page, format).encoded(encoding)).await;
+    // Only a runtime that is ending has no thread for it.
+    made.map_or((identity, Encoding::Identity), |bytes| (bytes, encoding))
 }

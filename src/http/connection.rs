@@ -74,7 +74,10 @@ impl Server {
         };
         let headers = response.headers_mut();
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        headers.extend(web.headers.iter().cloned());
+        // `extend` would add a second value to a header that is there.
+        for (name, value) in &web.headers {
+            headers.insert(name, value.clone());
+        }
         answering.hold(response.extensions_mut().remove::<Place>());
         response.map(|body| Pieces::new(body, answering))
     }

@@ -27,7 +27,6 @@ mod web_file;
 pub use app::{App, Liveness, Nobody, Observe, Refusal};
 pub use limits::Limits;
 pub use listen::{ListenError, Listeners, bind, from_systemd};
-pub use negotiate::{Encoding, Format};
 pub use pages::PageStore;
 pub use serve::serve;
 pub use status::{ConfigStatus, DeviceLine, Status};

@@ -5,54 +5,7 @@ use std::cmp::Reverse;
 use axum::http::header::{ACCEPT, ACCEPT_ENCODING};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
-/// An exposition format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// `text/plain; version=0.0.4`.
-    Text,
-    /// `application/openmetrics-text`.
-    OpenMetrics,
-}
-
-impl Format {
-    /// Every format.
-    pub const ALL: [Self; 2] = [Self::Text, Self::OpenMetrics];
-
-    /// The label value.
-    #[must_use]
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::OpenMetrics => "openmetrics",
-        }
-    }
-}
-
-/// A content coding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Encoding {
-    /// As rendered.
-    Identity,
-    /// RFC 1952.
-    Gzip,
-    /// RFC 8878.
-    Zstd,
-}
-
-impl Encoding {
-    /// Every coding.
-    pub const ALL: [Self; 3] = [Self::Identity, Self::Gzip, Self::Zstd];
-
-    /// The label value, and the token of `Content-Encoding`.
-    #[must_use]
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Identity => "identity",
-            Self::Gzip => "gzip",
-            Self::Zstd => "zstd",
-        }
-    }
-}
+use crate::exposition::{Encoding, Format};
 
 /// The format for an `Accept` header, with its `Content-Type`. Text is what a client gets unless
 /// it rates `OpenMetrics` at least as high: Prometheus 3 refuses a scrape of an unknown type, and

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 
-use super::negotiate::{Encoding, Format};
 use crate::exposition::page::Page;
+use crate::exposition::{Encoding, Format};
 
 /// How long an encoding counts as wanted after a client last asked for it: a few scrapes at the
 /// longest sensible interval.
@@ -41,7 +41,20 @@ impl Default for PageStore {
 
 impl PageStore {
     /// Puts `page` in the place of the one before. Scrapes under way keep theirs.
+    ///
+    /// Makes the compressions that clients lately asked for first, unless they are made already:
+    /// better the renderer waits than the next scrape. Not for an async worker.
     pub fn publish(&self, page: Page) {
+        for (format, body) in
+            [(Format::Text, Some(&page.text)), (Format::OpenMetrics, page.openmetrics.as_ref())]
+        {
+            let Some(body) = body else { continue };
+            for encoding in Encoding::ALL {
+                if self.wanted(format, encoding) {
+                    let _ = body.encoded(encoding);
+                }
+            }
+        }
         self.0.page.store(Arc::new(page));
     }
 
@@ -57,8 +70,7 @@ impl PageStore {
         self.0.asked[format as usize][encoding as usize].store(now + 1, Ordering::Relaxed);
     }
 
-    /// Whether a client asked for this kind of body lately: a renderer that makes wanted
-    /// compressions before it publishes spares the next scrape the wait.
+    /// Whether a client asked for this kind of body lately.
     #[must_use]
     pub fn wanted(&self, format: Format, encoding: Encoding) -> bool {
         match self.0.asked[format as usize][encoding as usize].load(Ordering::Relaxed) {

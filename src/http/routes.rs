@@ -13,8 +13,8 @@ use axum::routing::get;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::app::{App, Refusal};
-use super::negotiate::Encoding;
 use super::{compress, landing, negotiate};
+use crate::exposition::Encoding;
 
 const REGISTRY: HeaderName = HeaderName::from_static("x-registry-available");
 const RELOAD: HeaderName = HeaderName::from_static("x-reload-in-progress");
@@ -94,7 +94,7 @@ async fn metrics(
 /// dcgm-exporter's probe: always 200, and silent about GPUs. Its registry is there when a scrape
 /// has something to give; ours likewise.
 async fn health(State(Shared { app, .. }): State<Shared>) -> Response {
-    let there = !app.pages.current().text.identity.is_empty();
+    let there = !app.pages.current().text.is_empty();
     let (body, available) =
         if there { ("OK", "true") } else { ("OK - reload in progress", "false") };
     let mut response = body.into_response();

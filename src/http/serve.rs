@@ -52,24 +52,37 @@ async fn accept(
     mut stopping: watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
+    let mut failing = false;
     loop {
         let accepted = tokio::select! {
             accepted = socket.accept() => accepted,
             Some(_) = connections.join_next() => continue,
             () = told(&mut stopping) => break,
         };
-        match accepted {
-            Ok((stream, _)) => match slots.take().await {
-                Some(slot) => {
-                    let server = server.clone();
-                    connections.spawn(connection::run(stream, slot, server, stopping.clone()));
-                }
-                None => server.refused(Refusal::Connections),
-            },
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            // The client left before we came to it.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
             Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
+                if !failing {
+                    tracing::warn!(%error, "cannot accept connections");
+                }
+                failing = true;
                 tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
             }
+        };
+        failing = false;
+        let slot = tokio::select! {
+            slot = slots.take() => slot,
+            () = told(&mut stopping) => break,
+        };
+        match slot {
+            Some(slot) => {
+                let server = server.clone();
+                connections.spawn(connection::run(stream, slot, server, stopping.clone()));
+            }
+            None => server.refused(Refusal::Connections),
         }
     }
     drop(socket);

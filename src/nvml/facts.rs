@@ -1,5 +1,7 @@
 //! Facts that do not change while the driver stays loaded.
 
+use std::fmt::Write as _;
+
 use nvml_wrapper::Device;
 use nvml_wrapper::enum_wrappers::device::InfoRom;
 use nvml_wrapper_sys::bindings as sys;
@@ -89,8 +91,8 @@ pub(super) fn read(session: &Session, handle: Handle, fact: Fact) -> Result<Fact
         Fact::Brand => FactValue::Text(brand(session, handle)?),
         Fact::Architecture => FactValue::Text(architecture(session, handle)?),
         Fact::PciBusId => FactValue::Text(pci(session, handle)?.bus_id),
-        Fact::PciCombinedId => FactValue::Number(pci(session, handle)?.device_id.into()),
-        Fact::PciSubsystemId => FactValue::Number(pci(session, handle)?.subsystem_id.into()),
+        Fact::PciCombinedId => FactValue::Number(pci(session, handle)?.device.into()),
+        Fact::PciSubsystemId => FactValue::Number(pci(session, handle)?.subsystem.into()),
         Fact::FabricClusterUuid => FactValue::Text(cluster_uuid(session, handle)?),
         Fact::ChassisSerialNumber => {
             let serial = platform(session, handle.0)?.chassisSerialNumber;
@@ -98,7 +100,7 @@ pub(super) fn read(session: &Session, handle: Handle, fact: Fact) -> Result<Fact
         }
         Fact::InfinibandGuid => {
             let guid = platform(session, handle.0)?.ibGuid;
-            FactValue::Text(guid.iter().map(|byte| format!("{byte:02x}")).collect())
+            FactValue::Text(hex(&guid))
         }
     };
     match value {
@@ -112,9 +114,9 @@ pub(super) struct Pci {
     /// `00000000:1B:00.0`: eight digits of domain, upper case, as DCGM writes it.
     pub(super) bus_id: String,
     /// Device id << 16 | vendor id.
-    pub(super) device_id: u32,
+    pub(super) device: u32,
     /// Subsystem device id << 16 | subsystem vendor id.
-    pub(super) subsystem_id: u32,
+    pub(super) subsystem: u32,
 }
 
 pub(super) fn pci(session: &Session, handle: Handle) -> Result<Pci, Code> {
@@ -122,8 +124,8 @@ pub(super) fn pci(session: &Session, handle: Handle) -> Result<Pci, Code> {
     nvml_call!(session.nvml(), nvmlDeviceGetPciInfo_v3(handle.0, &raw mut info))?;
     Ok(Pci {
         bus_id: text(&info.busId).to_uppercase(),
-        device_id: info.pciDeviceId,
-        subsystem_id: info.pciSubSystemId,
+        device: info.pciDeviceId,
+        subsystem: info.pciSubSystemId,
     })
 }
 
@@ -150,12 +152,15 @@ fn cluster_uuid(session: &Session, handle: Handle) -> Result<String, Code> {
     if bytes == [0; 16] {
         return Err(Code::NOT_SUPPORTED);
     }
-    let mut uuid = String::with_capacity(36);
-    for (position, byte) in bytes.iter().enumerate() {
-        if matches!(position, 4 | 6 | 8 | 10) {
-            uuid.push('-');
-        }
-        uuid.push_str(&format!("{byte:02x}"));
-    }
-    Ok(uuid)
+    let hex = hex(&bytes);
+    let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+    Ok(parts.join("-"))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }

@@ -115,6 +115,13 @@ impl Batch {
         batch
     }
 
+    /// Asks for everything again at the next pass.
+    pub(super) fn forget_refusals(&mut self) {
+        for entry in &mut self.entries {
+            entry.supported = Support::default();
+        }
+    }
+
     fn push(&mut self, id: u32, scope: u32, read: FieldValueRead, link: Option<u8>) {
         self.entries.push(Entry {
             id,
@@ -198,7 +205,7 @@ fn decode(value: &sys::nvmlFieldValue_st, how: Decode) -> Result<Stamped, Code> 
         return Err(Code::NOT_SUPPORTED);
     }
     let number = match how {
-        Decode::U32 => Number::Int(unsigned(value, 1)?),
+        Decode::U32 => Number::Int(unsigned(value)),
         Decode::U64 => wide(unsigned_wide(value)),
         Decode::Tagged => tagged(value)?,
     };
@@ -214,15 +221,9 @@ fn unsigned_wide(value: &sys::nvmlFieldValue_st) -> u64 {
     unsafe { value.value.ullVal }
 }
 
-/// `uiVal` or `usVal`.
-fn unsigned(value: &sys::nvmlFieldValue_st, kind: u32) -> Result<i64, Code> {
+fn unsigned(value: &sys::nvmlFieldValue_st) -> i64 {
     // SAFETY: as in `unsigned_wide`.
-    match kind {
-        1 => Ok(i64::from(unsafe { value.value.uiVal })),
-        // SAFETY: as in `unsigned_wide`.
-        6 => Ok(i64::from(unsafe { value.value.usVal })),
-        _ => Err(Code::UNKNOWN),
-    }
+    i64::from(unsafe { value.value.uiVal })
 }
 
 /// By `nvmlValueType_t`.
@@ -230,12 +231,14 @@ fn tagged(value: &sys::nvmlFieldValue_st) -> Result<Number, Code> {
     Ok(match value.valueType {
         // SAFETY: as in `unsigned_wide`; every bit pattern is a double.
         0 => Number::Float(unsafe { value.value.dVal }),
-        kind @ (1 | 6) => Number::Int(unsigned(value, kind)?),
+        1 => Number::Int(unsigned(value)),
         2 | 3 => wide(unsigned_wide(value)),
         // SAFETY: as in `unsigned_wide`.
         4 => Number::Int(unsafe { value.value.sllVal }),
         // SAFETY: as in `unsigned_wide`.
         5 => Number::Int(i64::from(unsafe { value.value.siVal })),
+        // SAFETY: as in `unsigned_wide`.
+        6 => Number::Int(i64::from(unsafe { value.value.usVal })),
         _ => return Err(Code::UNKNOWN),
     })
 }

@@ -191,12 +191,15 @@ enum Attempt {
 }
 
 /// `nvmlInitWithFlags(NO_GPUS)`, so that a node whose last GPU is gone is a state and not an
-/// error; drivers before R396 have only `nvmlInit_v2`.
+/// error; older drivers have only `nvmlInit_v2`, or do not know the flag.
 fn init(path: &OsStr) -> Result<Nvml, NvmlError> {
     match Nvml::builder().lib_path(path).flags(InitFlags::NO_GPUS).init() {
-        Err(NvmlError::FailedToLoadSymbol(_) | NvmlError::FunctionNotFound) => {
-            Nvml::builder().lib_path(path).init()
-        }
+        Err(
+            NvmlError::FailedToLoadSymbol(_)
+            | NvmlError::FunctionNotFound
+            | NvmlError::InvalidArg
+            | NvmlError::NotSupported,
+        ) => Nvml::builder().lib_path(path).init(),
         other => other,
     }
 }

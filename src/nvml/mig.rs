@@ -109,14 +109,13 @@ fn compute(
     // SAFETY: NVML has just given the handle.
     let device = unsafe { Device::new(raw, nvml) };
     let uuid = device.uuid().map_err(|error| ("nvmlDeviceGetUUID", Code::from(error)))?;
-    let profile = match profiles.0.get(&uuid) {
-        Some(profile) => profile.clone(),
-        None => {
-            let name = device.name().map_err(|error| ("nvmlDeviceGetName", Code::from(error)))?;
-            let profile = profile_of(&name);
-            profiles.0.insert(uuid.clone(), profile.clone());
-            profile
-        }
+    let profile = if let Some(profile) = profiles.0.get(&uuid) {
+        profile.clone()
+    } else {
+        let name = device.name().map_err(|error| ("nvmlDeviceGetName", Code::from(error)))?;
+        let profile = profile_of(&name);
+        profiles.0.insert(uuid.clone(), profile.clone());
+        profile
     };
     Ok((gpu_instance, Compute { handle: Handle(raw), id, uuid, profile }))
 }

@@ -18,8 +18,9 @@ mod raw;
 pub(crate) mod raw_handle;
 pub mod reader;
 pub mod topology;
+mod work;
 
 pub use code::{Code, Meaning};
 pub use library::{LoadError, Loader, Session};
-pub use reader::{Pass, Reader};
-pub use topology::{Found, enumerate};
+pub use reader::{Pass, Reader, Target};
+pub use topology::Found;

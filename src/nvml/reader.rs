@@ -12,8 +12,9 @@ use super::library::Session;
 use super::mig::{self, Instance, Profiles};
 use super::rates::Rates;
 use super::raw::Handle;
-use crate::catalogue::plan::{Plan, PlannedCall, Takers};
-use crate::catalogue::{Call, Number, Numbers, Row, Selection, Value};
+use super::work::Work;
+use crate::catalogue::plan::Plan;
+use crate::catalogue::{Call, Number, Numbers, Selection, Value};
 use crate::config::{DeviceSelector, GpuId, InstanceId};
 use crate::sampler::snapshot::{GpuIdentity, GpuReading, InstanceReading, Sample};
 use crate::sampler::xids::Xids;
@@ -29,6 +30,19 @@ pub struct Request {
     pub devices: DeviceSelector,
     /// DCGM's zeros where a board has no sensor (`--dcgm-quirks`).
     pub quirks: bool,
+}
+
+/// One GPU to read, and what for.
+#[derive(Debug)]
+pub struct Target {
+    /// The session that gave the handle.
+    pub session: Arc<Session>,
+    /// The GPU.
+    pub handle: Handle,
+    /// Who it is.
+    pub identity: Arc<GpuIdentity>,
+    /// What it is asked.
+    pub request: Arc<Request>,
 }
 
 /// What one pass came to.
@@ -56,6 +70,8 @@ struct Bound {
     batch: Batch,
     rates: Rates,
     mig: Support,
+    /// Whether MIG is on, and whether there are no instances.
+    mode: Option<(bool, bool)>,
     profiles: Profiles,
     /// How many `NVLinks` the GPU has, if a planned call is made once a link.
     links: u8,
@@ -66,34 +82,13 @@ struct Bound {
     facts: Vec<Result<FactValue, Code>>,
 }
 
-/// A pass under way.
-struct Work<'a> {
-    session: &'a Session,
-    request: &'a Request,
-    errors: Vec<(&'static str, Code)>,
-    unsupported: Vec<(u16, &'static str)>,
-    labels: Vec<(u16, Arc<str>)>,
-}
-
 impl Reader {
     /// Makes one pass. Blocks for as long as the driver does.
-    pub fn pass(
-        &mut self,
-        session: &Arc<Session>,
-        handle: Handle,
-        identity: &GpuIdentity,
-        request: &Arc<Request>,
-        xids: &Xids,
-    ) -> Pass {
+    pub fn pass(&mut self, target: &Target, xids: &Xids) -> Pass {
+        let Target { session, handle, identity, request } = target;
         let begun = Instant::now();
-        let mut work = Work {
-            session,
-            request,
-            errors: Vec::new(),
-            unsupported: Vec::new(),
-            labels: Vec::new(),
-        };
-        let outcome = self.bind(session, handle, request).read(&mut work, identity, xids).map(
+        let mut work = Work::new(session, request);
+        let outcome = self.bind(session, *handle, request).read(&mut work, identity, xids).map(
             |(whole, board, texts, instances)| GpuReading {
                 read_at: SystemTime::now(),
                 took: begun.elapsed(),
@@ -136,6 +131,7 @@ impl Bound {
             batch: Batch::new(session, handle, &reads),
             rates: Rates::default(),
             mig: Support::default(),
+            mode: None,
             profiles: Profiles::default(),
             links: if plan.board.iter().any(|planned| each_link(planned.call)) {
                 field_values::link_count(session, handle)
@@ -162,26 +158,29 @@ impl Bound {
     ) -> Result<Parts, Code> {
         let plan = &work.request.plan;
         let mut board = Vec::with_capacity(work.request.selection.rows.len());
+        let mig = self.read_mig_mode(work, &mut board)?;
+        let found = if mig { self.find_instances(work)? } else { Vec::new() };
+        self.forget_refusals_of_other_modes((mig, found.is_empty()));
         let mut position = 0;
-        for planned in &plan.board {
+        for planned in plan.board.iter().filter(|planned| planned.call != Call::MigMode) {
             for link in links(planned.call, self.links) {
                 if position == self.board.len() {
                     self.board.push(Support::default());
                 }
-                work.call(self.handle, planned, link, &mut self.board[position], &mut board)?;
+                let support = &mut self.board[position];
+                work.link_call((self.handle, link), planned, support, &mut board)?;
                 position += 1;
             }
         }
         self.read_batch(work, &mut board)?;
         let texts = self.facts(work, &mut board);
-        let found = self.find_instances(work)?;
         let devices = &work.request.devices;
         let gpu =
             GpuId { index: identity.index, uuid: &identity.uuid, pci_bus_id: &identity.pci_bus_id };
         let whole = devices.selects_gpu(&gpu, !found.is_empty());
         if whole {
             for (planned, support) in plan.instance.iter().zip(&mut self.whole) {
-                work.call(self.handle, planned, None, support, &mut board)?;
+                work.call(self.handle, planned, support, &mut board)?;
             }
             work.last_xid(xids, &identity.uuid, None, &mut board);
         }
@@ -206,23 +205,41 @@ impl Bound {
         Ok((whole, board, texts, instances))
     }
 
-    /// MIG instances, or none when MIG is off or unknown to this GPU or driver.
-    fn find_instances(&mut self, work: &mut Work<'_>) -> Result<Vec<Instance>, Code> {
-        if self.mig.refusal().is_some() {
-            return Ok(Vec::new());
+    /// What a board refuses in MIG mode, or while it has instances, it may give otherwise.
+    fn forget_refusals_of_other_modes(&mut self, mode: (bool, bool)) {
+        if self.mode.replace(mode).is_some_and(|former| former != mode) {
+            self.board.fill(Support::default());
+            self.whole.fill(Support::default());
+            self.batch.forget_refusals();
+        }
+    }
+
+    /// Whether MIG is on; `false` too when it is unknown to this GPU or driver. Asked once a pass,
+    /// for the look-up of instances and for the rows that show it.
+    fn read_mig_mode(
+        &mut self,
+        work: &mut Work<'_>,
+        board: &mut Vec<Sample>,
+    ) -> Result<bool, Code> {
+        let mut planned = work.request.plan.board.iter().filter(|one| one.call == Call::MigMode);
+        let planned = planned.next();
+        if let Some(code) = self.mig.refusal() {
+            planned.inspect(|planned| work.refused(&planned.takers, None, code));
+            return Ok(false);
         }
         let mode = calls::execute(work.session, self.handle, Call::MigMode, 0);
         self.mig.learn(&mode);
-        let on = match mode {
-            Ok(numbers) => numbers[0] == Some(Number::Int(1)),
-            Err(code) => {
-                work.failed(calls::name(Call::MigMode), code)?;
-                false
-            }
-        };
-        if !on {
-            return Ok(Vec::new());
+        let on = mode.is_ok_and(|numbers| numbers[0] == Some(Number::Int(1)));
+        match (planned, mode) {
+            (Some(planned), mode) => work.answered(planned, None, mode, board)?,
+            (None, Err(code)) => work.failed(calls::name(Call::MigMode), code)?,
+            (None, Ok(_)) => {}
         }
+        Ok(on)
+    }
+
+    /// The GPU's MIG instances.
+    fn find_instances(&mut self, work: &mut Work<'_>) -> Result<Vec<Instance>, Code> {
         match mig::instances(work.session, self.handle, &mut self.profiles) {
             Ok(all) => {
                 for (call, code) in all.failed {
@@ -253,7 +270,7 @@ impl Bound {
             .or_insert_with(|| vec![Support::default(); plan.instance.len()]);
         let mut samples = Vec::with_capacity(plan.instance.len());
         for (planned, support) in plan.instance.iter().zip(supports) {
-            work.call(instance.handle, planned, None, support, &mut samples)?;
+            work.call(instance.handle, planned, support, &mut samples)?;
         }
         work.last_xid(xids, &identity.uuid, Some(instance.identity.gpu_instance), &mut samples);
         samples.sort_by_key(|sample| (sample.row, sample.link));
@@ -274,13 +291,12 @@ impl Bound {
                         work.samples(&planned.takers, &numbers, link, board);
                     }
                     Err(code) => {
-                        if code.meaning() != Meaning::Unsupported {
+                        // A stale handle fails the whole call: here it is an id that the driver
+                        // does not know.
+                        if !matches!(code.meaning(), Meaning::Unsupported | Meaning::Stale) {
                             work.failed("nvmlDeviceGetFieldValues", code)?;
                         }
-                        if link.is_none() {
-                            work.unsupported
-                                .extend(planned.takers.rows.iter().map(|row| (*row, code.name())));
-                        }
+                        work.refused(&planned.takers, link, code);
                     }
                 }
             }
@@ -319,90 +335,6 @@ impl Bound {
     }
 }
 
-impl Work<'_> {
-    /// Makes one planned call and turns its numbers into samples.
-    fn call(
-        &mut self,
-        handle: Handle,
-        planned: &PlannedCall,
-        link: Option<u8>,
-        support: &mut Support,
-        samples: &mut Vec<Sample>,
-    ) -> Result<(), Code> {
-        let answer = match support.refusal() {
-            Some(code) => Err(code),
-            None => {
-                let answer = calls::execute(self.session, handle, planned.call, link.unwrap_or(0));
-                support.learn(&answer);
-                answer
-            }
-        };
-        match answer {
-            Ok(numbers) => {
-                self.samples(&planned.takers, &numbers, link, samples);
-                Ok(())
-            }
-            Err(code) => {
-                if link.is_none() {
-                    self.unsupported
-                        .extend(planned.takers.rows.iter().map(|row| (*row, code.name())));
-                }
-                self.failed(calls::name(planned.call), code)
-            }
-        }
-    }
-
-    fn samples(
-        &mut self,
-        takers: &Takers,
-        numbers: &Numbers,
-        link: Option<u8>,
-        samples: &mut Vec<Sample>,
-    ) {
-        for row in &takers.rows {
-            let value = convert(&self.request.selection.rows, *row, numbers);
-            samples.extend(value.map(|value| Sample { row: *row, link, value }));
-        }
-        for label in &takers.labels {
-            let value = convert(&self.request.selection.labels, *label, numbers);
-            self.labels.extend(value.map(|value| (*label, text(value).into())));
-        }
-    }
-
-    /// Notes a failed call; ends the pass when the GPU or the session is gone.
-    fn failed(&mut self, call: &'static str, code: Code) -> Result<(), Code> {
-        match code.meaning() {
-            Meaning::Unsupported => Ok(()),
-            Meaning::Stale | Meaning::Transient => {
-                self.errors.push((call, code));
-                Ok(())
-            }
-            Meaning::Lost | Meaning::ResetRequired | Meaning::Session => {
-                self.errors.push((call, code));
-                Err(code)
-            }
-        }
-    }
-
-    /// `--dcgm-quirks`: DCGM shows 0 for these two fields on a board without the sensor
-    /// (`NVML_FI_DEV_MEMORY_TEMP`, `NVML_FI_DEV_POWER_INSTANT`).
-    fn sensorless(&self, id: u16, code: Code) -> Result<Stamped, Code> {
-        if self.request.quirks && matches!(id, 82 | 186) && code == Code::NOT_SUPPORTED {
-            return Ok(Stamped { number: Number::Int(0), timestamp: 0 });
-        }
-        Err(code)
-    }
-
-    fn last_xid(&self, xids: &Xids, uuid: &str, instance: Option<u32>, samples: &mut Vec<Sample>) {
-        let Some(xid) = xids.last(uuid, instance) else { return };
-        samples.extend(self.request.plan.last_xid.rows.iter().map(|row| Sample {
-            row: *row,
-            link: None,
-            value: Value::Int(i64::try_from(xid).unwrap_or(i64::MAX)),
-        }));
-    }
-}
-
 fn each_link(call: Call) -> bool {
     matches!(call, Call::EachNvLinkErrorCounter(_) | Call::EachNvLinkState)
 }
@@ -411,16 +343,4 @@ fn each_link(call: Call) -> bool {
 fn links(call: Call, count: u8) -> impl Iterator<Item = Option<u8>> {
     let (once, each) = if each_link(call) { (None, 0..count) } else { (Some(None), 0..0) };
     once.into_iter().chain(each.map(Some))
-}
-
-fn convert(rows: &[Row], position: u16, numbers: &Numbers) -> Option<Value> {
-    rows.get(usize::from(position))?.field.convert(numbers)
-}
-
-fn text(value: Value) -> String {
-    match value {
-        Value::Int(value) => value.to_string(),
-        Value::Uint(value) => value.to_string(),
-        Value::Float(value) => value.to_string(),
-    }
 }

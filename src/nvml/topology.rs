@@ -31,25 +31,27 @@ pub struct Found {
     pub identity: GpuIdentity,
 }
 
+impl Found {
+    /// A GPU of which only the index is known.
+    #[must_use]
+    pub fn refused(index: u32, code: Code) -> Self {
+        let identity = GpuIdentity { index, ..GpuIdentity::default() };
+        Self { handle: None, refused: Some(code), identity }
+    }
+}
+
 /// How many GPUs there are, including those that may not be opened (`nvmlDeviceGetCount_v2`).
 pub fn count(session: &Session) -> Result<u32, Code> {
     session.nvml().device_count().map_err(Code::from)
 }
 
-/// All GPUs by index. One that cannot be opened or identified is listed with the reason; it
-/// never hides another.
-pub fn enumerate(session: &Session) -> Result<Vec<Found>, Code> {
-    Ok((0..count(session)?).map(|index| found(session, index)).collect())
-}
-
-fn found(session: &Session, index: u32) -> Found {
+/// The GPU of an index. One that cannot be opened or identified is listed with the reason.
+/// Blocks for as long as the driver does.
+#[must_use]
+pub fn look_up(session: &Session, index: u32) -> Found {
     match open(session, index) {
         Ok((handle, identity)) => Found { handle: Some(handle), refused: None, identity },
-        Err(code) => Found {
-            handle: None,
-            refused: Some(code),
-            identity: GpuIdentity { index, ..GpuIdentity::default() },
-        },
+        Err(code) => Found::refused(index, code),
     }
 }
 

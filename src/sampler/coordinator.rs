@@ -12,7 +12,7 @@ use super::{
     WARM_UP, receive,
 };
 use crate::config::{GpuId, InstanceId};
-use crate::nvml::{Code, Found, Meaning, Pass, Session, reader::Request};
+use crate::nvml::{Code, Found, Meaning, Pass, Session, Target, reader::Request};
 use crate::telemetry::Telemetry;
 
 /// What the sampler is connected to.
@@ -145,6 +145,10 @@ impl Coordinator {
         };
         let position = known.unwrap_or_else(|| {
             identity.index = self.free_index(identity.index);
+            if !identity.uuid.is_empty() {
+                let GpuIdentity { index, uuid, model, .. } = &identity;
+                tracing::info!(gpu = index, uuid, model, "GPU found");
+            }
             self.gpus.push(Tracked::new(identity.clone()));
             self.gpus.len() - 1
         });
@@ -155,6 +159,11 @@ impl Coordinator {
         }
         gpu.handle = found.handle;
         if let Some(code) = found.refused {
+            let status = Status::Down(refusal(code));
+            if gpu.status != status {
+                let (index, code_name) = (gpu.identity.index, code.name());
+                tracing::error!(gpu = index, code = code_name, "GPU cannot be opened");
+            }
             gpu.down(refusal(code));
         } else if matches!(gpu.status, Status::Down("detached" | "library")) {
             gpu.status = Status::Starting;
@@ -165,7 +174,7 @@ impl Coordinator {
     /// The index wanted, or the next that no GPU of this process has had.
     fn free_index(&self, wanted: u32) -> u32 {
         let taken = |index| self.gpus.iter().any(|gpu| gpu.identity.index == index);
-        (wanted..).find(|index| !taken(*index)).unwrap_or(wanted)
+        (wanted..=u32::MAX).find(|index| !taken(*index)).unwrap_or(wanted)
     }
 
     fn begin_pass(&mut self, now: Instant) {
@@ -185,10 +194,12 @@ impl Coordinator {
         self.job += 1;
         let job = Job {
             number: self.job,
-            session: Arc::clone(session),
-            handle,
-            identity: Arc::clone(&gpu.identity),
-            request: Arc::clone(&self.request),
+            target: Target {
+                session: Arc::clone(session),
+                handle,
+                identity: Arc::clone(&gpu.identity),
+                request: Arc::clone(&self.request),
+            },
         };
         if !gpu.assign(job, &self.wiring.events, &self.wiring.xids) {
             gpu.down("error");
@@ -241,10 +252,7 @@ impl Coordinator {
         let before = gpu.status;
         match pass.outcome {
             Ok(reading) if reading.board.is_empty() && !pass.errors.is_empty() => gpu.down("error"),
-            Ok(reading) => {
-                gpu.status = Status::Up;
-                gpu.reading = Some(Arc::new(reading));
-            }
+            Ok(reading) => gpu.up(reading),
             Err(code) => gpu.down(refusal(code)),
         }
         if before == gpu.status {
@@ -258,7 +266,7 @@ impl Coordinator {
                 self.command(Command::Enumerate);
             }
             Status::Up if before != Status::Starting => {
-                tracing::info!(gpu = index, uuid, "GPU is back")
+                tracing::info!(gpu = index, uuid, "GPU is back");
             }
             _ => {}
         }
@@ -317,6 +325,7 @@ fn refusal(code: Code) -> &'static str {
         Meaning::ResetRequired => "reset_required",
         Meaning::Session => "library",
         _ if code == Code::NO_PERMISSION => "no_permission",
+        _ if code == Code::TIMEOUT => "timeout",
         _ => "error",
     }
 }

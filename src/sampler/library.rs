@@ -5,10 +5,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::lookup::Lookups;
 use super::xid_thread::XidThread;
 use super::xids::Xids;
 use super::{Command, Event};
-use crate::nvml::{Code, Found, Loader, Meaning, Session, enumerate, topology};
+use crate::nvml::{Code, Found, Loader, Meaning, Session, topology};
 use crate::telemetry::Telemetry;
 
 /// The first pause before NVML is loaded again; doubled up to [`RETRY_MAX`].
@@ -25,11 +26,14 @@ const DRAIN: Duration = Duration::from_secs(5);
 /// misbehaves: one unplugged and another plugged in leave the number as it was.
 const ENUMERATE_EVERY: Duration = Duration::from_secs(60);
 
+/// While a GPU cannot be opened, it is tried again this often: nothing else tells that it can.
+const RETRY_REFUSED_EVERY: Duration = Duration::from_secs(5);
+
 pub(super) struct LibraryThread {
     pub(super) loader: Loader,
     pub(super) interval: Duration,
     pub(super) give_up_after: Option<Duration>,
-    pub(super) give_up: tokio::sync::watch::Sender<bool>,
+    pub(super) despair: tokio::sync::watch::Sender<bool>,
     pub(super) events: Sender<Event>,
     pub(super) orders: Receiver<Command>,
     pub(super) xids: Arc<Xids>,
@@ -61,7 +65,7 @@ impl LibraryThread {
                     if let Some(scenario) = &facts.simulated {
                         tracing::warn!(scenario, "ALL DATA IS SIMULATED: this is not a real GPU");
                     }
-                    let end = self.session(Arc::new(session));
+                    let end = self.session(&Arc::new(session));
                     away_since = Instant::now();
                     match end {
                         End::Stop => return,
@@ -79,7 +83,7 @@ impl LibraryThread {
             }
             if self.give_up_after.is_some_and(|bound| away_since.elapsed() >= bound) {
                 // Nobody listens any more when the process is ending.
-                let _ = self.give_up.send(true);
+                let _ = self.despair.send(true);
             }
             if self.sleep(pause) {
                 return;
@@ -101,9 +105,9 @@ impl LibraryThread {
     }
 
     /// Keeps one session until it is of no use; then waits for those who still hold it.
-    fn session(&self, session: Arc<Session>) -> End {
+    fn session(&self, session: &Arc<Session>) -> End {
         let mut xid_thread = None;
-        let end = self.watch(&session, &mut xid_thread);
+        let end = self.watch(session, &mut xid_thread);
         if let End::Recycle(reason, detail) = &end {
             tracing::warn!(reason, detail, "NVML session ends");
             let down = Event::Down { reason, detail: detail.clone() };
@@ -113,7 +117,7 @@ impl LibraryThread {
         }
         drop(xid_thread);
         let until = Instant::now() + DRAIN;
-        while Arc::strong_count(&session) > 1 && Instant::now() < until {
+        while Arc::strong_count(session) > 1 && Instant::now() < until {
             if matches!(end, End::Stop) {
                 break;
             }
@@ -123,13 +127,16 @@ impl LibraryThread {
     }
 
     fn watch(&self, session: &Arc<Session>, xid_thread: &mut Option<XidThread>) -> End {
+        let mut lookups = Lookups::default();
         let mut known: Vec<Found> = Vec::new();
         let mut enumerated = None;
         loop {
-            let due = enumerated.is_none_or(|at: Instant| at.elapsed() >= ENUMERATE_EVERY);
-            let looked_up = if due || self.count_changed(session, known.len()) {
+            let refused = known.iter().any(|gpu| gpu.refused.is_some());
+            let every = if refused { RETRY_REFUSED_EVERY } else { ENUMERATE_EVERY };
+            let due = enumerated.is_none_or(|at: Instant| at.elapsed() >= every);
+            let looked_up = if due || count_changed(session, known.len()) {
                 enumerated = Some(Instant::now());
-                enumerate(session)
+                lookups.enumerate(session)
             } else {
                 Ok(known.clone())
             };
@@ -166,11 +173,11 @@ impl LibraryThread {
             }
         }
     }
+}
 
-    /// An error counts as a change: the look-up that follows says what it is.
-    fn count_changed(&self, session: &Session, known: usize) -> bool {
-        topology::count(session).map_or(true, |count| usize::try_from(count) != Ok(known))
-    }
+/// An error counts as a change: the look-up that follows says what it is.
+fn count_changed(session: &Session, known: usize) -> bool {
+    topology::count(session).map_or(true, |count| usize::try_from(count) != Ok(known))
 }
 
 fn lost(code: Code) -> String {

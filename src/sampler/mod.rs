@@ -13,6 +13,7 @@ mod beat;
 mod coordinator;
 mod latest;
 mod library;
+mod lookup;
 pub mod snapshot;
 mod tracked;
 mod xid_thread;
@@ -99,7 +100,7 @@ impl Sampler {
     pub fn start(settings: Settings, telemetry: Telemetry) -> std::io::Result<Self> {
         let (events, inbox) = mpsc::channel();
         let (commands, orders) = mpsc::channel();
-        let (give_up, gave_up) = tokio::sync::watch::channel(false);
+        let (despair, gave_up) = tokio::sync::watch::channel(false);
         let xids = Arc::new(Xids::default());
         let latest = Arc::new(Latest::new(Snapshot {
             taken: std::time::SystemTime::now(),
@@ -112,7 +113,7 @@ impl Sampler {
             loader: settings.loader.clone(),
             interval: settings.interval,
             give_up_after: settings.give_up_after,
-            give_up,
+            despair,
             events: events.clone(),
             orders,
             xids: Arc::clone(&xids),

@@ -70,6 +70,8 @@ pub struct Gpu {
     pub status: Status,
     /// Its readings of the newest pass; `None` unless `status` is `Up`.
     pub reading: Option<Arc<GpuReading>>,
+    /// When its last complete pass ended, also when that is long ago; `None` before the first.
+    pub last_read: Option<SystemTime>,
 }
 
 /// Whether a GPU answers.

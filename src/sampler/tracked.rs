@@ -3,21 +3,18 @@
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::Event;
 use super::snapshot::{Gpu, GpuIdentity, GpuReading, Status};
 use super::xids::Xids;
 use crate::nvml::raw_handle::Handle;
-use crate::nvml::{Reader, Session, reader::Request};
+use crate::nvml::{Reader, Target};
 
 /// One pass to make.
 pub(super) struct Job {
     pub(super) number: u64,
-    pub(super) session: Arc<Session>,
-    pub(super) handle: Handle,
-    pub(super) identity: Arc<GpuIdentity>,
-    pub(super) request: Arc<Request>,
+    pub(super) target: Target,
 }
 
 /// A GPU that this process has seen, by UUID; or one that could not even be identified, which
@@ -29,6 +26,7 @@ pub(super) struct Tracked {
     pub(super) handle: Option<Handle>,
     pub(super) status: Status,
     pub(super) reading: Option<Arc<GpuReading>>,
+    last_read: Option<SystemTime>,
     /// The pass under way, and when it was handed out.
     pub(super) busy: Option<(u64, Instant)>,
     jobs: Option<Sender<Job>>,
@@ -41,6 +39,7 @@ impl Tracked {
             handle: None,
             status: Status::Starting,
             reading: None,
+            last_read: None,
             busy: None,
             jobs: None,
         }
@@ -49,6 +48,13 @@ impl Tracked {
     /// Whether the GPU could be identified: only then does it outlive an enumeration.
     pub(super) fn known(&self) -> bool {
         !self.identity.uuid.is_empty()
+    }
+
+    /// Takes the readings of a complete pass.
+    pub(super) fn up(&mut self, reading: GpuReading) {
+        self.status = Status::Up;
+        self.last_read = Some(reading.read_at);
+        self.reading = Some(Arc::new(reading));
     }
 
     /// Ends the GPU's series.
@@ -89,6 +95,7 @@ impl Tracked {
             identity: Arc::clone(&self.identity),
             status: self.status,
             reading: self.reading.clone(),
+            last_read: self.last_read,
         }
     }
 }
@@ -104,7 +111,7 @@ fn spawn(
     thread::Builder::new().name(format!("gpu-{}", identity.index)).spawn(move || {
         let mut reader = Reader::default();
         for job in inbox {
-            let pass = reader.pass(&job.session, job.handle, &job.identity, &job.request, &xids);
+            let pass = reader.pass(&job.target, &xids);
             let number = job.number;
             // The session can end only when no thread holds it.
             drop(job);

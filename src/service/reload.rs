@@ -111,9 +111,9 @@ impl Source {
 /// Rows of the YAML file as a counters file.
 fn inline(rows: &[InlineRow]) -> String {
     let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-    rows.iter()
-        .map(|row| format!("{},{},{}\n", quoted(&row.name), quoted(&row.kind), quoted(&row.help)))
-        .collect()
+    let line =
+        |row: &InlineRow| [&row.name, &row.kind, &row.help].map(|text| quoted(text)).join(",");
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Reads the rows again on SIGHUP and when the file's content changes. A mistake leaves the rows

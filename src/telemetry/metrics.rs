@@ -1,6 +1,7 @@
 //! The exporter's own metrics: a prometheus-client registry that is written at the end of every
 //! page. What is about devices is rendered from the snapshot instead (`exposition::health`).
 
+mod counts;
 mod process;
 
 use std::sync::Arc;
@@ -8,22 +9,23 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, SystemTime};
 
 use prometheus_client::encoding::{EncodeLabelSet, prometheus_text, text};
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
+
+use self::counts::Counts;
+use crate::exposition::{Encoding, Format};
 
 /// Handles to record into, for the sampler, the server and the configuration; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Telemetry {
     registry: Arc<Registry>,
     pass: Histogram,
-    errors: Family<CallLabels, Counter>,
-    scrapes: Family<ScrapeLabels, Counter>,
-    rejected: Family<ReasonLabels, Counter>,
-    reloads: Family<ResultLabels, Counter>,
+    errors: Counts<CallLabels>,
+    scrapes: Counts<ScrapeLabels>,
+    rejected: Counts<ReasonLabels>,
+    reloads: Counts<ResultLabels>,
     reload_ok: Gauge,
     reload_time: Gauge<f64, AtomicU64>,
 }
@@ -37,65 +39,26 @@ pub struct Build {
     pub revision: &'static str,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, EncodeLabelSet)]
 struct CallLabels {
     call: &'static str,
     code: &'static str,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, EncodeLabelSet)]
 struct ScrapeLabels {
     format: &'static str,
     encoding: &'static str,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, EncodeLabelSet)]
 struct ReasonLabels {
     reason: &'static str,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, EncodeLabelSet)]
 struct ResultLabels {
     result: &'static str,
-}
-
-/// The format in which a scrape was answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Text 0.0.4.
-    Text,
-    /// `OpenMetrics` 1.0.
-    OpenMetrics,
-}
-
-impl Format {
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::OpenMetrics => "openmetrics",
-        }
-    }
-}
-
-/// The compression in which a scrape was answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
-    /// None.
-    Identity,
-    /// gzip.
-    Gzip,
-    /// zstd.
-    Zstd,
-}
-
-impl Encoding {
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Identity => "identity",
-            Self::Gzip => "gzip",
-            Self::Zstd => "zstd",
-        }
-    }
 }
 
 /// Upper bounds of pass durations in seconds. A pass over an idle GPU takes some milliseconds
@@ -117,17 +80,17 @@ impl Telemetry {
         own.register("build", "The program as built", Info::new(build));
         let pass = Histogram::new(PASS_BUCKETS);
         own.register("pass_duration_seconds", "Time a pass over one GPU took", pass.clone());
-        let errors = Family::<CallLabels, Counter>::default();
+        let errors = Counts::<CallLabels>::default();
         own.register("nvml_errors", "NVML calls that failed", errors.clone());
-        let scrapes = Family::<ScrapeLabels, Counter>::default();
+        let scrapes = Counts::<ScrapeLabels>::default();
         own.register("scrapes", "Scrapes answered with a page", scrapes.clone());
-        let rejected = Family::<ReasonLabels, Counter>::default();
+        let rejected = Counts::<ReasonLabels>::default();
         own.register("scrapes_rejected", "Scrapes answered without a page", rejected.clone());
-        let reloads = Family::<ResultLabels, Counter>::default();
+        let reloads = Counts::<ResultLabels>::default();
         own.register("config_reloads", "Reloads of the configuration", reloads.clone());
         // There from the start, so that the first failure is an increase.
         for result in [SUCCESS, FAILURE] {
-            drop(reloads.get_or_create(&ResultLabels { result }));
+            reloads.start(ResultLabels { result });
         }
         let reload_ok = Gauge::default();
         own.register(
@@ -156,24 +119,24 @@ impl Telemetry {
 
     /// An NVML call failed. Both are constants: the function's name, and the return code's.
     pub fn record_error(&self, call: &'static str, code: &'static str) {
-        self.errors.get_or_create(&CallLabels { call, code }).inc();
+        self.errors.count(CallLabels { call, code });
     }
 
     /// A scrape was answered with a page.
     pub fn record_scrape(&self, format: Format, encoding: Encoding) {
         let labels = ScrapeLabels { format: format.label(), encoding: encoding.label() };
-        self.scrapes.get_or_create(&labels).inc();
+        self.scrapes.count(labels);
     }
 
     /// A scrape was answered without a page, for a reason that is a constant.
     pub fn record_rejected(&self, reason: &'static str) {
-        self.rejected.get_or_create(&ReasonLabels { reason }).inc();
+        self.rejected.count(ReasonLabels { reason });
     }
 
     /// A new configuration was read, and put to use or refused.
     pub fn record_reload(&self, good: bool) {
         let result = if good { SUCCESS } else { FAILURE };
-        self.reloads.get_or_create(&ResultLabels { result }).inc();
+        self.reloads.count(ResultLabels { result });
         self.reload_ok.set(i64::from(good));
         if good {
             self.reload_time.set(unix_now());

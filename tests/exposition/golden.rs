@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use expect_test::expect;
 use nvml_exporter::catalogue::{Kind, Value};
+use nvml_exporter::exposition::Encoding;
 use nvml_exporter::exposition::Settings;
 use nvml_exporter::sampler::snapshot::{Gpu, Library, LibraryFacts, Snapshot, Status};
 
@@ -231,6 +232,8 @@ fn what_is_there_and_how_fresh_it_is() {
         # TYPE nvml_exporter_reading_age_seconds gauge
         nvml_exporter_reading_age_seconds{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",modelName="NVIDIA H200",Hostname="node-a"} 1.5
         nvml_exporter_reading_age_seconds{gpu="1",UUID="GPU-00000001",pci_bus_id="00000000:1C:00.0",device="nvidia1",modelName="NVIDIA H200",Hostname="node-a"} 31
+        nvml_exporter_reading_age_seconds{gpu="2",UUID="GPU-00000002",pci_bus_id="00000000:1D:00.0",device="nvidia2",modelName="NVIDIA H200",Hostname="node-a"} 0
+        nvml_exporter_reading_age_seconds{gpu="3",UUID="GPU-00000003",pci_bus_id="00000000:1E:00.0",device="nvidia3",modelName="NVIDIA H200",Hostname="node-a"} 0
         # HELP nvml_exporter_last_pass_timestamp_seconds When the newest pass over a GPU was complete, in Unix time.
         # TYPE nvml_exporter_last_pass_timestamp_seconds gauge
         nvml_exporter_last_pass_timestamp_seconds 1699999998.5
@@ -311,7 +314,8 @@ fn openmetrics_keeps_names_and_calls_dcgms_counters_unknown() {
     let snapshot = snapshot(selection, vec![up(identity(0), reading)]);
     let settings = Settings { openmetrics: true, ..settings() };
     let page = page(&snapshot, &settings).openmetrics.unwrap();
-    let page = str::from_utf8(&page.identity).unwrap();
+    let page = page.encoded(Encoding::Identity);
+    let page = str::from_utf8(&page).unwrap();
     let (selected, _) = page.split_once("# HELP nvml_up ").unwrap();
     expect![[r##"
         # HELP DCGM_FI_DEV_GPU_TEMP Help.

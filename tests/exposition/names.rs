@@ -6,8 +6,8 @@ use std::time::Duration;
 use expect_test::expect;
 use nvml_exporter::catalogue::fields;
 use nvml_exporter::exposition::Renderer;
+use nvml_exporter::exposition::{Encoding, Format};
 use nvml_exporter::sampler::snapshot::{Gpu, Library, Status};
-use nvml_exporter::telemetry::metrics::{Encoding, Format};
 
 use crate::parser::{Family, parse};
 use crate::support::*;
@@ -29,7 +29,7 @@ fn always_there() -> Vec<Family> {
     none.library = Library::Starting;
     let mut pages = [full, none].map(|snapshot| {
         let page = Renderer::default().render(&snapshot, &settings(), &telemetry, now());
-        parse(str::from_utf8(&page.text.identity).unwrap())
+        parse(str::from_utf8(&page.text.encoded(Encoding::Identity)).unwrap())
     });
     let known: BTreeSet<String> = pages[0].iter().map(|family| family.name.clone()).collect();
     pages[1].retain(|family| !known.contains(&family.name));
@@ -86,5 +86,14 @@ fn our_own_families_follow_the_conventions() {
         assert!(name.starts_with("nvml_") || name.starts_with("process_"), "{name}");
         assert_eq!(name.ends_with("_total"), family.kind == "counter", "{name}");
         assert!(family.help.ends_with('.') && !family.help.ends_with(".."), "{name}");
+    }
+}
+
+/// In `OpenMetrics` a counter `x_total` is the family `x`.
+#[test]
+fn no_field_is_named_like_another_counter_without_its_suffix() {
+    let names: BTreeSet<&str> = fields().map(|field| field.name).collect();
+    for counter in names.iter().filter_map(|name| name.strip_suffix("_total")) {
+        assert!(!names.contains(counter), "{counter}");
     }
 }

@@ -176,7 +176,7 @@ fn point(
             labels.push(("GPU_I_PROFILE", instance.identity.profile.clone()));
             labels.push(("GPU_I_ID", instance.identity.gpu_instance.to_string()));
         }
-        labels.extend(host.map(|host| ("Hostname", host)));
+        labels.extend(host.map(|host| ("hostname", host)));
     }
     for (_, driver) in &gpu.reading.as_ref().unwrap().labels {
         labels.push(("DCGM_FI_DRIVER_VERSION", driver.to_string()));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use nvml_exporter::catalogue::{Call, Entity, Fact, Field, Kind, Read, Row, Selection, Value};
+use nvml_exporter::exposition::Encoding;
 use nvml_exporter::exposition::{HostLabel, LabelScheme, Page, Renderer, Settings};
 use nvml_exporter::sampler::snapshot::{
     Gpu, GpuIdentity, GpuReading, InstanceIdentity, InstanceReading, Library, LibraryFacts, Sample,
@@ -106,7 +107,9 @@ pub(crate) fn instance(id: u32, samples: Vec<Sample>) -> InstanceReading {
 }
 
 pub(crate) fn up(identity: GpuIdentity, reading: GpuReading) -> Gpu {
-    Gpu { identity: Arc::new(identity), status: Status::Up, reading: Some(Arc::new(reading)) }
+    let last_read = Some(reading.read_at);
+    let reading = Some(Arc::new(reading));
+    Gpu { identity: Arc::new(identity), status: Status::Up, reading, last_read }
 }
 
 pub(crate) fn snapshot(selection: Arc<Selection>, gpus: Vec<Gpu>) -> Snapshot {
@@ -146,7 +149,7 @@ pub(crate) fn page(snapshot: &Snapshot, settings: &Settings) -> Page {
 }
 
 pub(crate) fn text(snapshot: &Snapshot, settings: &Settings) -> String {
-    String::from_utf8(page(snapshot, settings).text.identity.to_vec()).unwrap()
+    String::from_utf8(page(snapshot, settings).text.encoded(Encoding::Identity).to_vec()).unwrap()
 }
 
 /// The part of the page that the counters file selects.

@@ -5,7 +5,8 @@ use std::net::{Shutdown, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use nvml_exporter::http::{Encoding, Format, Limits, Refusal};
+use nvml_exporter::exposition::{Encoding, Format};
+use nvml_exporter::http::{Limits, Refusal};
 
 use crate::support::{Answer, Server, app, drain, page, recorded, request, until};
 
@@ -125,7 +126,7 @@ fn idle_connections_give_way() {
     assert_eq!(server.get("/metrics", &[]).text(), "a 1\n");
     assert!(recorder.refusals().iter().all(|why| *why == Refusal::Evicted));
     // The first to come is the first to go.
-    assert_eq!(drain(&mut idle[0]), []);
+    assert!(drain(&mut idle[0]).is_empty());
 }
 
 #[test]
@@ -134,7 +135,7 @@ fn busy_connections_do_not_give_way() {
     let (server, recorder) = recorded(page(huge()), limits);
     let busy = [stuck(&server), stuck(&server)];
     let mut third = server.connect();
-    assert_eq!(drain(&mut third), []);
+    assert!(drain(&mut third).is_empty());
     recorder.wait_for(Refusal::Connections);
     drop(busy);
     until(|| {

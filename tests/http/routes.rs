@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nvml_exporter::exposition::page::Body;
-use nvml_exporter::http::{DeviceLine, Encoding, Format, Limits, Status};
+use nvml_exporter::exposition::{Encoding, Format};
+use nvml_exporter::http::{DeviceLine, Limits, Status};
 
 use crate::support::{Server, app, page};
 
@@ -88,8 +89,13 @@ fn encodings_are_made_once_for_each_page() {
     assert_eq!(unpacked, text);
     assert!(pages.wanted(Format::Text, Encoding::Gzip));
     assert!(!pages.wanted(Format::OpenMetrics, Encoding::Gzip));
-    let kept = pages.current().text.gzip.get().cloned().unwrap();
+    let kept = pages.current().text.ready(Encoding::Gzip).unwrap();
     assert_eq!(gzip.body, kept);
+
+    // What was asked for is made before the next page is there to be asked for.
+    pages.publish(page(text.clone()));
+    let next = pages.current();
+    assert!(next.text.ready(Encoding::Gzip).is_some() && next.text.ready(Encoding::Zstd).is_none());
 
     let zstd = server.get("/metrics", &["Accept-Encoding: gzip;q=0.5, zstd"]);
     assert_eq!(zstd.header("content-encoding"), Some("zstd"));
@@ -104,7 +110,7 @@ fn openmetrics_only_when_on_and_asked_for() {
     const ASK: &str = "Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5";
     let both = || {
         let mut both = page("text 1\n");
-        both.openmetrics = Some(Body { identity: "open 1\n# EOF\n".into(), ..Body::default() });
+        both.openmetrics = Some(Body::new("open 1\n# EOF\n".into()));
         both
     };
     let off = Server::start(app(both(), Limits::default()));

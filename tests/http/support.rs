@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use nvml_exporter::exposition::page::{Body, Page};
-use nvml_exporter::http::{
-    self, App, Encoding, Format, Limits, Listeners, Observe, PageStore, Refusal, Status,
-};
+use nvml_exporter::exposition::{Encoding, Format};
+use nvml_exporter::http::{self, App, Limits, Listeners, Observe, PageStore, Refusal, Status};
 use tokio::sync::oneshot;
 
 /// After this long a test has hung.
@@ -132,7 +131,7 @@ impl Answer {
 
 /// A page whose text is `text`.
 pub(crate) fn page(text: impl Into<Bytes>) -> Page {
-    let body = |identity| Body { identity, ..Body::default() };
+    let body = Body::new;
     Page { text: body(text.into()), openmetrics: None }
 }
 

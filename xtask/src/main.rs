@@ -1,2 +1,50 @@
-//! The project's own commands.
-fn main() {}
+//! The project's own commands: `cargo xtask COMMAND`.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "commands speak to a terminal")]
+
+mod bench;
+mod demo;
+mod docs;
+mod needs;
+mod shell;
+mod tests;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+The project's own commands.
+
+Usage: cargo xtask COMMAND
+
+  demo [SCENARIO] [-- FLAGS]   build and run the exporter on a simulated machine (dgx-h100), with a
+                               Prometheus beside it where one is installed; FLAGS are the exporter's
+  demo --real [-- FLAGS]       the same on this machine's NVIDIA GPUs
+  test [ARGS]                  install what the tests need, then run them all; ARGS are cargo test's
+  bench [--quick]              measure what docs/performance.md tells, and print it
+  docs                         write the generated documents anew
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match arguments.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("help", [].as_slice()),
+    };
+    let result = match command {
+        "demo" => demo::run(rest),
+        "test" => tests::run(rest),
+        "bench" => bench::run(rest),
+        "docs" => docs::run(),
+        "help" | "-h" | "--help" => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        other => Err(format!("there is no command {other}\n\n{USAGE}")),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("xtask: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}

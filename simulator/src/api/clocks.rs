@@ -20,7 +20,7 @@ fn application_clock(device: &Device<'_>, kind: u32) -> Result<u32, u32> {
 /// Supported SM clocks at a memory clock, highest first, in steps of 15 MHz.
 fn sm_clocks(device: &Device<'_>) -> Vec<u32> {
     let clocks = &device.model.clocks;
-    (clocks.idle..=clocks.max).rev().filter(|mhz| (clocks.max - mhz) % 15 == 0).collect()
+    (clocks.idle..=clocks.max).rev().filter(|mhz| (clocks.max - mhz).is_multiple_of(15)).collect()
 }
 
 /// All reasons that a board can have.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use nvml_wrapper_sys::bindings::nvmlEventData_t;
 
-use crate::call::{Function, On, POLL, change_device, device_getters, enter, system_api};
+use crate::call::{Function, On, change_device, device_getters, enter, system_api};
 use crate::code::{Answer, Code, GPU_IS_LOST, INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS, TIMEOUT};
 use crate::device::Device;
 use crate::events::Event;
@@ -71,8 +71,7 @@ extern "C" fn nvmlEventSetWait(set: Handle, data: Out<EventDataV1>, timeout: u32
     })
 }
 
-/// Waits without holding the lock: the set, and the control file, are looked at every few
-/// milliseconds.
+/// Waits, with the lock free meanwhile.
 fn wait(
     name: &str,
     set: Handle,
@@ -81,45 +80,40 @@ fn wait(
     deliver: &mut dyn FnMut(Event, Handle) -> Answer,
 ) -> Code {
     let end = Instant::now() + Duration::from_millis(u64::from(timeout));
-    let answer = loop {
-        match look(name, set, data, deliver) {
-            Ok(true) => break Ok(()),
-            Ok(false) => {
-                let left = end.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    break Err(TIMEOUT);
-                }
-                std::thread::sleep(left.min(POLL));
-            }
-            Err(code) => break Err(code),
-        }
-    };
-    let code = answer.err().unwrap_or(SUCCESS);
+    let code = take(name, set, data, end, deliver).err().unwrap_or(SUCCESS);
     if crate::trace::on() {
         crate::trace::call(name, "-", &[&set, &timeout], code);
     }
     code
 }
 
-/// Takes an event if there is one. Once all are taken, a lost GPU in the set is an error.
-fn look(
+/// Takes an event, as soon as there is one. Once all are taken, a lost GPU in the set is an error.
+fn take(
     name: &str,
     set: Handle,
     data: &dyn Argument,
+    end: Instant,
     deliver: &mut dyn FnMut(Event, Handle) -> Answer,
-) -> Answer<bool> {
+) -> Answer {
     let mut guard = enter(name, None)?;
-    let world = guard.world()?;
-    world.check_session()?;
-    if data.missing() {
-        return Err(INVALID_ARGUMENT);
+    loop {
+        let world = guard.world()?;
+        world.poll();
+        world.check_session()?;
+        if data.missing() {
+            return Err(INVALID_ARGUMENT);
+        }
+        let events = world.events.get(set)?;
+        if let Some(event) = events.take() {
+            return deliver(event, world.gpus[event.gpu].handle());
+        }
+        if events.watched.iter().any(|(gpu, _)| world.gpus[*gpu].lost) {
+            return Err(GPU_IS_LOST);
+        }
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(TIMEOUT);
+        }
+        guard = guard.wait(left);
     }
-    let events = world.events.get(set)?;
-    let Some(event) = events.take() else {
-        let lost = events.watched.iter().any(|(gpu, _)| world.gpus[*gpu].lost);
-        return if lost { Err(GPU_IS_LOST) } else { Ok(false) };
-    };
-    let device = world.handle(&world.gpus[event.gpu]);
-    deliver(event, device)?;
-    Ok(true)
 }

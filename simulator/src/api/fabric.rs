@@ -1,4 +1,4 @@
-//! The NVSwitch fabric, and confidential computing.
+//! The `NVSwitch` fabric, and confidential computing.
 
 use nvml_wrapper_sys::bindings::{
     nvmlConfComputeMemSizeInfo_t, nvmlConfComputeSystemCaps_t, nvmlConfComputeSystemState_t,

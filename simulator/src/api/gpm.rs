@@ -12,8 +12,9 @@ use crate::code::{
 };
 use crate::ffi::{Handle, Out};
 use crate::gpm::Sample;
-use crate::model::Model;
-use crate::world::{Kind, Target, World};
+use crate::handle::{Kind, Target};
+use crate::model::{Model, NvLink};
+use crate::world::World;
 
 /// What comes before the metrics in an `nvmlGpmMetricsGet_t`. How many metrics fit differs from
 /// header to header, so only those that the caller announces are touched.
@@ -38,9 +39,8 @@ enum Metric {
 fn metric(model: &Model, media: bool, part: bool, id: u32) -> Answer<Metric> {
     let engine = |share| Ok(Metric::Percent(if media { share } else { 0.0 }));
     let links = model.nvlink.as_ref().filter(|_| !part);
-    let link_rate = links.map_or(0.0, |n| 0.22e6 * f64::from(n.speed));
+    let link_rate = links.map_or(0.0, NvLink::rate);
     let link_count = links.map_or(0, |n| n.links);
-    let lane = 0.985e9 * f64::from(model.pcie.width) * f64::from(1 << model.pcie.generation) / 8.0;
     let percent = |share| Ok(Metric::Percent(share));
     match id {
         1 => percent(99.0),
@@ -55,8 +55,8 @@ fn metric(model: &Model, media: bool, part: bool, id: u32) -> Answer<Metric> {
         11 => percent(1.5),
         12 => percent(17.0),
         13 => percent(9.0),
-        20 if !part => Ok(Metric::Rate(0.05 * lane)),
-        21 if !part => Ok(Metric::Rate(0.09 * lane)),
+        20 if !part => Ok(Metric::Rate(model.pcie.rates().0)),
+        21 if !part => Ok(Metric::Rate(model.pcie.rates().1)),
         30..=36 => engine(80.0),
         40..=46 => engine(40.0),
         50 => engine(10.0),
@@ -117,7 +117,7 @@ fn answer(world: &World, request: &Request, id: u32) -> Answer<f64> {
 
 fn take(world: &mut World, target: Target, gi: Option<u32>, sample: Handle) -> Answer {
     let gpu = &world.gpus[target.gpu];
-    if !world.models[gpu.model].gpm {
+    if !world.models[gpu.model].gpm() {
         return Err(NOT_SUPPORTED);
     }
     let instance = gi.map(|id| gpu.instance(id).ok_or(INVALID_ARGUMENT)).transpose()?;
@@ -149,12 +149,12 @@ device_api! {
         if value.version != 1 {
             return Err(ARGUMENT_VERSION_MISMATCH);
         }
-        value.isSupportedDevice = u32::from(device.model.gpm);
+        value.isSupportedDevice = u32::from(device.model.gpm());
         support.put(value)
     }
 
     Gpu nvmlGpmQueryIfStreamingEnabled(device, state: Out<u32>) {
-        if !device.model.gpm {
+        if !device.model.gpm() {
             return Err(NOT_SUPPORTED);
         }
         state.put(1)
@@ -181,7 +181,8 @@ system_api! {
         let metrics = request.tail::<nvmlGpmMetric_t>();
         for i in 0..head.count as usize {
             let mut metric = metrics.at(i)?;
-            match answer(world, &head, metric.metricId) {
+            let forced = world.faults.metric(second.gpu, metric.metricId);
+            match forced.unwrap_or_else(|| answer(world, &head, metric.metricId)) {
                 Ok(value) => {
                     metric.nvmlReturn = SUCCESS;
                     metric.value = value;

@@ -132,5 +132,9 @@ device_getters! {
     Gpu nvmlDeviceGetMemoryBusWidth: u32 = |device| device.model.memory.bus_bits;
     Gpu nvmlDeviceGetBusType: u32 = |_device| 2;
     Gpu nvmlDeviceGetIrqNum: u32 = |device| 64 + device.gpu.id.minor;
-    Gpu nvmlDeviceGetModuleId: u32 = |device| 1 + (device.gpu.id.minor ^ 2) % 16;
+    Gpu nvmlDeviceGetModuleId: u32 = |device| {
+        // Cards in slots have no place on a baseboard.
+        let baseboard = device.model.nvlink.as_ref().is_some_and(|n| n.switch);
+        if baseboard { 1 + (device.gpu.id.minor ^ 2) % 16 } else { 0 }
+    };
 }

@@ -11,8 +11,8 @@ use crate::call::device_api;
 use crate::code::{Answer, INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED};
 use crate::device::Device;
 use crate::ffi::{Array, Handle, Out, chars, struct_version};
+use crate::handle::{Kind, Target};
 use crate::mig::{self, ComputeInstance, GpuInstance, Profile};
-use crate::world::{Kind, Target};
 
 /// Compute slices of `NVML_COMPUTE_INSTANCE_PROFILE_*`.
 const COMPUTE_SLICES: [u32; 8] = [1, 2, 3, 4, 7, 8, 6, 1];
@@ -169,7 +169,7 @@ device_api! {
     GpuInstance nvmlGpuInstanceGetInfo(device, info: Out<nvmlGpuInstanceInfo_t>) {
         let gi = device.instance()?;
         info.put(nvmlGpuInstanceInfo_t {
-            device: device.world.handle(device.gpu).pointer(),
+            device: device.gpu.handle().pointer(),
             id: gi.id,
             profileId: gi.profile.id,
             placement: nvmlGpuInstancePlacement_t { start: gi.start, size: gi.profile.size },
@@ -307,7 +307,7 @@ device_api! {
     ComputeInstance nvmlComputeInstanceGetInfo_v2(device, info: Out<nvmlComputeInstanceInfo_t>) {
         let (gi, ci) = device.part.ok_or(INVALID_ARGUMENT)?;
         info.put(nvmlComputeInstanceInfo_t {
-            device: device.world.handle(device.gpu).pointer(),
+            device: device.gpu.handle().pointer(),
             gpuInstance: instance_handle(device, Kind::GpuInstance, gi.id, 0).pointer(),
             id: ci.id,
             profileId: profile_id(ci),
@@ -318,7 +318,7 @@ device_api! {
     ComputeInstance nvmlComputeInstanceGetInfo(device, info: Out<ComputeInstanceInfoV1>) {
         let (gi, ci) = device.part.ok_or(INVALID_ARGUMENT)?;
         info.put(ComputeInstanceInfoV1 {
-            device: device.world.handle(device.gpu),
+            device: device.gpu.handle(),
             instance: instance_handle(device, Kind::GpuInstance, gi.id, 0),
             id: ci.id,
             profile: profile_id(ci),

@@ -5,7 +5,6 @@ use nvml_wrapper_sys::bindings::{
 };
 
 use crate::call::device_api;
-use crate::device::Device;
 use crate::ffi::{Out, chars};
 
 /// The head of the struct, which all its versions share: whether licences are a thing at all, and
@@ -17,31 +16,24 @@ struct Head {
     count: u32,
 }
 
-/// Compute boards could run a virtual workstation; none of them does here.
-fn licensable(device: &Device<'_>) -> bool {
-    !device.model.display
-}
-
 device_api! {
-    Gpu nvmlDeviceGetGridLicensableFeatures_v4(device, features: Out<nvmlGridLicensableFeatures_t>) {
-        let expiry = nvmlGridLicenseExpiry_t {
+    Gpu nvmlDeviceGetGridLicensableFeatures_v4(_device, features: Out<nvmlGridLicensableFeatures_t>) {
+        let no_expiry = nvmlGridLicenseExpiry_t {
             year: 0, month: 0, day: 0, hour: 0, min: 0, sec: 0, status: 3,
         };
-        let feature = |code, name: &str| nvmlGridLicensableFeature_t {
-            featureCode: code,
+        let nothing = nvmlGridLicensableFeature_t {
+            featureCode: 0,
             featureState: 0,
             licenseInfo: chars(""),
-            productName: chars(name),
+            productName: chars(""),
             featureEnabled: 0,
-            licenseExpiry: expiry,
+            licenseExpiry: no_expiry,
         };
-        let there = u32::from(licensable(device));
+        // Outside a virtual machine no board takes a licence.
         features.put(nvmlGridLicensableFeatures_t {
-            isGridLicenseSupported: there.cast_signed(),
-            licensableFeaturesCount: there,
-            gridLicensableFeatures: [
-                feature(2, "NVIDIA RTX Virtual Workstation"), feature(0, ""), feature(0, ""),
-            ],
+            isGridLicenseSupported: 0,
+            licensableFeaturesCount: 0,
+            gridLicensableFeatures: [nothing; 3],
         })
     }
 

@@ -7,32 +7,38 @@ use crate::code::{Answer, GPU_IS_LOST, INVALID_ARGUMENT, NOT_FOUND};
 use crate::device::Device;
 use crate::ffi::{Handle, In, Out};
 use crate::gpu::Gpu;
+use crate::handle::{Kind, Target};
 use crate::scenario::parse_bus_id;
-use crate::world::{Kind, Target, World};
+use crate::world::World;
 
 fn count(world: &World) -> u32 {
     u32::try_from(world.attached().count()).unwrap_or(u32::MAX)
 }
 
-fn by_index(world: &World, index: u32) -> Answer<Handle> {
+fn by_index(world: &World, index: u32, function: &str) -> Answer<Handle> {
     let gpu = world.attached().nth(index as usize).ok_or(INVALID_ARGUMENT)?;
-    alive(world, gpu)
+    open(world, gpu, function)
 }
 
-fn by_bus_id(world: &World, id: &str) -> Answer<Handle> {
+fn by_bus_id(world: &World, id: &str, function: &str) -> Answer<Handle> {
     let wanted = parse_bus_id(id).ok_or(INVALID_ARGUMENT)?;
     let gpu = world.attached().find(|g| g.id.pci == wanted).ok_or(NOT_FOUND)?;
-    alive(world, gpu)
+    open(world, gpu, function)
 }
 
-fn alive(world: &World, gpu: &Gpu) -> Answer<Handle> {
-    if gpu.lost { Err(GPU_IS_LOST) } else { Ok(world.handle(gpu)) }
+/// The handle of a GPU, unless it is lost or the caller may not have it: an error that a control
+/// file puts on a lookup by its name is met here, for only now it is known which GPU is meant.
+fn open(world: &World, gpu: &Gpu, function: &str) -> Answer<Handle> {
+    if let Some(code) = world.faults.named_error(function, gpu.number) {
+        return Err(code);
+    }
+    if gpu.lost { Err(GPU_IS_LOST) } else { Ok(gpu.handle()) }
 }
 
-fn by_uuid(world: &World, uuid: &str) -> Answer<Handle> {
+fn by_uuid(world: &World, uuid: &str, function: &str) -> Answer<Handle> {
     for gpu in world.attached() {
         if gpu.uuid() == uuid {
-            return alive(world, gpu);
+            return open(world, gpu, function);
         }
         if !uuid.starts_with("MIG-") {
             continue;
@@ -56,23 +62,23 @@ system_api! {
     nvmlDeviceGetCount(world, number: Out<u32>) { number.put(count(world)) }
 
     nvmlDeviceGetHandleByIndex_v2(world, index: u32, device: Out<Handle>) {
-        device.put(by_index(world, index)?)
+        device.put(by_index(world, index, "nvmlDeviceGetHandleByIndex_v2")?)
     }
 
     nvmlDeviceGetHandleByIndex(world, index: u32, device: Out<Handle>) {
-        device.put(by_index(world, index)?)
+        device.put(by_index(world, index, "nvmlDeviceGetHandleByIndex")?)
     }
 
     nvmlDeviceGetHandleByPciBusId_v2(world, id: In, device: Out<Handle>) {
-        device.put(by_bus_id(world, id.get()?)?)
+        device.put(by_bus_id(world, id.get()?, "nvmlDeviceGetHandleByPciBusId_v2")?)
     }
 
     nvmlDeviceGetHandleByPciBusId(world, id: In, device: Out<Handle>) {
-        device.put(by_bus_id(world, id.get()?)?)
+        device.put(by_bus_id(world, id.get()?, "nvmlDeviceGetHandleByPciBusId")?)
     }
 
     nvmlDeviceGetHandleByUUID(world, uuid: In, device: Out<Handle>) {
-        device.put(by_uuid(world, uuid.get()?)?)
+        device.put(by_uuid(world, uuid.get()?, "nvmlDeviceGetHandleByUUID")?)
     }
 
     nvmlDeviceGetHandleByUUIDV(world, uuid: Out<nvmlUUID_v1_t>, device: Out<Handle>) {
@@ -84,14 +90,14 @@ system_api! {
         // SAFETY: type 1 says that the caller filled the ASCII form; any bytes are characters.
         let text = unsafe { uuid.value.str_ };
         let text: Vec<u8> = text.iter().map_while(|c| u8::try_from(*c).ok().filter(|b| *b != 0)).collect();
-        device.put(by_uuid(world, &String::from_utf8_lossy(&text))?)
+        device.put(by_uuid(world, &String::from_utf8_lossy(&text), "nvmlDeviceGetHandleByUUIDV")?)
     }
 
     nvmlDeviceGetHandleBySerial(world, serial: In, device: Out<Handle>) {
         let wanted: u64 = serial.get()?.parse().map_err(|_| NOT_FOUND)?;
         let has_serial = |gpu: &&Gpu| world.models[gpu.model].serial;
         let gpu = world.attached().filter(has_serial).find(|g| g.id.serial == wanted);
-        device.put(alive(world, gpu.ok_or(NOT_FOUND)?)?)
+        device.put(open(world, gpu.ok_or(NOT_FOUND)?, "nvmlDeviceGetHandleBySerial")?)
     }
 
     nvmlGetExcludedDeviceCount(_world, number: Out<u32>) { number.put(0) }
@@ -107,12 +113,11 @@ system_api! {
 }
 
 device_getters! {
-    Any nvmlDeviceGetIndex: u32 = |device| match device.part {
-        Some((_, ci)) => ci.slot,
-        None => {
-            let number = device.gpu.number;
-            let index = device.world.attached().position(|g| g.number == number);
-            index.and_then(|i| u32::try_from(i).ok()).ok_or(INVALID_ARGUMENT)?
-        }
+    Any nvmlDeviceGetIndex: u32 = |device| if let Some((_, ci)) = device.part {
+        ci.slot
+    } else {
+        let number = device.gpu.number;
+        let index = device.world.attached().position(|g| g.number == number);
+        index.and_then(|i| u32::try_from(i).ok()).ok_or(INVALID_ARGUMENT)?
     };
 }

@@ -6,8 +6,8 @@ use crate::call::{device_api, device_getters};
 use crate::code::{INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED};
 use crate::device::Device;
 use crate::ffi::{Handle, Out};
+use crate::handle::{Kind, Target};
 use crate::mig::SLOTS;
-use crate::world::{Kind, Target};
 
 /// The instances of a MIG device.
 fn ids(device: &Device<'_>) -> Result<(u32, u32), u32> {
@@ -42,6 +42,9 @@ device_api! {
 
     Gpu nvmlDeviceGetMigDeviceHandleByIndex(device, index: u32, handle: Out<Handle>) {
         let gpu = device.gpu;
+        if device.model.mig.is_none() {
+            return Err(NOT_SUPPORTED);
+        }
         let instances = gpu.mig.as_ref().ok_or(NOT_FOUND)?;
         if index >= SLOTS {
             return Err(INVALID_ARGUMENT);
@@ -54,7 +57,7 @@ device_api! {
     }
 
     Mig nvmlDeviceGetDeviceHandleFromMigDeviceHandle(device, parent: Out<Handle>) {
-        parent.put(device.world.handle(device.gpu))
+        parent.put(device.gpu.handle())
     }
 }
 

@@ -9,17 +9,15 @@ use nvml_wrapper_sys::bindings::{
 
 use crate::call::{device_api, device_getters, system_api};
 use crate::clock::nearest;
-use crate::code::{
-    ARGUMENT_VERSION_MISMATCH, Answer, INSUFFICIENT_SIZE, INVALID_ARGUMENT, NOT_SUPPORTED,
-};
+use crate::code::{Answer, INSUFFICIENT_SIZE, INVALID_ARGUMENT, NOT_SUPPORTED};
 use crate::device::{ClockDomain, Device};
 use crate::ffi::{Array, Out, Text, chars, struct_version};
 use crate::setting::Key;
 
 /// `NVML_DEVICE_ARCH_TURING`: GSP firmware starts there.
 const TURING: u32 = 6;
-/// `NVML_DEVICE_ARCH_HOPPER`.
-const HOPPER: u32 = 9;
+/// `NVML_DEVICE_ARCH_BLACKWELL`: boards know their place in the rack from there on.
+const BLACKWELL: u32 = 10;
 
 /// Only boards for screens let their clocks be shifted.
 fn tunable(device: &Device<'_>) -> Answer {
@@ -175,7 +173,7 @@ device_api! {
     }
 
     Gpu nvmlDeviceGetPlatformInfo(device, info: Out<nvmlPlatformInfo_v2_t>) {
-        if device.model.architecture < HOPPER {
+        if device.model.architecture < BLACKWELL {
             return Err(NOT_SUPPORTED);
         }
         let serial = format!("{:013}", device.gpu.id.serial / 1_000);
@@ -221,9 +219,6 @@ system_api! {
             return Err(INSUFFICIENT_SIZE);
         }
         let version = branch.version()?;
-        if version == 0 {
-            return Err(ARGUMENT_VERSION_MISMATCH);
-        }
         branch.put(nvmlSystemDriverBranchInfo_t { version, branch: chars(&text) })
     }
 }

@@ -1,4 +1,4 @@
-//! NVLink.
+//! `NVLink`.
 
 use nvml_wrapper_sys::bindings::nvmlPciInfo_t;
 

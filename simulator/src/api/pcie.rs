@@ -22,7 +22,7 @@ extern "C" fn nvmlDeviceGetPcieThroughput(handle: Handle, counter: u32, value: O
     static FUNCTION: Function = Function { name: "nvmlDeviceGetPcieThroughput", on: On::Gpu };
     let mut measured = false;
     let code = device(&FUNCTION, handle, &[&counter, &value], &mut |device| {
-        let (sent, received) = device.pcie_rates();
+        let (sent, received) = device.model.pcie.rates();
         let rate = match counter {
             0 => sent,
             1 => received,

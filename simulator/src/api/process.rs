@@ -7,11 +7,10 @@ use nvml_wrapper_sys::bindings::{
 };
 
 use crate::call::device_api;
-use crate::clock::whole;
 use crate::code::{Answer, INSUFFICIENT_SIZE, INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED};
 use crate::device::{ClockDomain, Device, MIB};
 use crate::ffi::{Array, Out};
-use crate::setting::{Key, Scope};
+use crate::setting::Key;
 
 /// A process on a device.
 struct Process {
@@ -56,11 +55,9 @@ fn compute(device: &Device<'_>) -> Vec<Process> {
         }
         (None, Some(instances)) => {
             for gi in instances.iter().filter(|gi| device.gpu.load(Some(gi), device.now) > 0.005) {
-                let used = |_: &u64| 0.5 * gi.profile.memory_mib as f64 * MIB as f64;
-                let memory =
-                    device.gpu.settings.value(Scope::Instance(gi.id), Key::MemoryUsed, || used(&0));
+                let memory = device.instance_memory_used(gi);
                 for ci in &gi.compute {
-                    add(whole(memory), (gi.id, ci.id));
+                    add(memory, (gi.id, ci.id));
                 }
             }
         }

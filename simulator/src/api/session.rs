@@ -35,6 +35,9 @@ extern "C" fn nvmlInitWithFlags(flags: u32) -> Code {
 extern "C" fn nvmlShutdown() -> Code {
     bare("nvmlShutdown", &[], &mut |world| {
         world.sessions = world.sessions.checked_sub(1).ok_or(UNINITIALIZED)?;
+        if world.sessions == 0 {
+            world.forget_clients();
+        }
         Ok(())
     })
 }
@@ -117,7 +120,9 @@ extern "C" fn nvmlSimulatorControl(command: In) -> Code {
                 let mut guard = world::Guard::lock()?;
                 let world = guard.world()?;
                 world.poll();
-                command.into_iter().for_each(|c| world.apply(c));
+                if let Some(command) = command {
+                    world.apply(command);
+                }
                 Ok(())
             }
             Err(message) => {

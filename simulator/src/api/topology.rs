@@ -5,7 +5,8 @@ use crate::code::{Answer, INVALID_ARGUMENT};
 use crate::device::Device;
 use crate::ffi::{Array, Handle, Out};
 use crate::gpu::Gpu;
-use crate::world::{Kind, World};
+use crate::handle::Kind;
+use crate::world::World;
 
 /// `NVML_TOPOLOGY_NODE`: on the same NUMA node.
 const SAME_NODE: u32 = 40;
@@ -15,7 +16,7 @@ const ACROSS: u32 = 50;
 /// CPUs of a NUMA node.
 const CPUS_PER_NODE: u32 = 56;
 
-fn other<'a>(world: &'a World, handle: Handle) -> Answer<&'a Gpu> {
+fn other(world: &World, handle: Handle) -> Answer<&Gpu> {
     let target = world.resolve(handle)?;
     if target.kind == Kind::Device { Ok(&world.gpus[target.gpu]) } else { Err(INVALID_ARGUMENT) }
 }
@@ -56,7 +57,7 @@ device_api! {
         let near: Vec<Handle> = world
             .attached()
             .filter(|g| g.number != device.gpu.number && level(device.gpu, g) == wanted)
-            .map(|g| world.handle(g))
+            .map(Gpu::handle)
             .collect();
         if devices.is_null() {
             return count.put(u32::try_from(near.len()).unwrap_or(0));
@@ -107,7 +108,7 @@ system_api! {
         let near: Vec<Handle> = world
             .attached()
             .filter(|g| g.id.numa_node == cpu / CPUS_PER_NODE)
-            .map(|g| world.handle(g))
+            .map(Gpu::handle)
             .collect();
         if devices.is_null() {
             return count.put(u32::try_from(near.len()).unwrap_or(0));

@@ -236,7 +236,6 @@ fn what_has_no_effect_is_said_once_and_only_when_asked_for() {
         ("--watch-max-keep-samples 9", "--watch-max-keep-samples=9: "),
         ("-r tcp://engine:5555", "--remote-hostengine-info=tcp://engine:5555: "),
         ("-k --container-labels", "--container-labels=true: ignored, for --kubernetes is on"),
-        ("--dump-enabled", "--dump-enabled=true: dumps are not written yet"),
         (
             "--container-labels --container-runtime-socket /s",
             "--container-labels=true: container labels are not served yet",

@@ -1,0 +1,175 @@
+//! A pass under way: makes planned calls and collects what they give.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::calls;
+use super::code::{Code, Meaning};
+use super::field_values::{Stamped, Support};
+use super::library::Session;
+use super::raw_handle::Handle;
+use super::reader::Request;
+use crate::catalogue::call::LinkError;
+use crate::catalogue::plan::{PlannedCall, Takers};
+use crate::catalogue::{Call, Number, Numbers, Row, Value};
+use crate::sampler::snapshot::Sample;
+use crate::sampler::xids::Xids;
+
+/// A pass under way.
+pub(super) struct Work<'a> {
+    pub(super) session: &'a Session,
+    pub(super) request: &'a Request,
+    pub(super) errors: Vec<(&'static str, Code)>,
+    pub(super) unsupported: Vec<(u16, &'static str)>,
+    pub(super) labels: Vec<(u16, Arc<str>)>,
+    /// What was answered about links: DCGM's rows of one link and ours of all links share it.
+    link_errors: HashMap<(LinkError, u8), calls::Answer>,
+}
+
+impl<'a> Work<'a> {
+    /// Starts with nothing read.
+    pub(super) fn new(session: &'a Session, request: &'a Request) -> Self {
+        Self {
+            session,
+            request,
+            errors: Vec::new(),
+            unsupported: Vec::new(),
+            labels: Vec::new(),
+            link_errors: HashMap::new(),
+        }
+    }
+
+    /// Makes one planned call and turns its numbers into samples.
+    pub(super) fn call(
+        &mut self,
+        handle: Handle,
+        planned: &PlannedCall,
+        support: &mut Support,
+        samples: &mut Vec<Sample>,
+    ) -> Result<(), Code> {
+        self.link_call((handle, None), planned, support, samples)
+    }
+
+    /// The same for one link of the device, if the call is made once a link.
+    pub(super) fn link_call(
+        &mut self,
+        (handle, link): (Handle, Option<u8>),
+        planned: &PlannedCall,
+        support: &mut Support,
+        samples: &mut Vec<Sample>,
+    ) -> Result<(), Code> {
+        if let Some(code) = support.refusal() {
+            // It was counted when it was learnt.
+            self.refused(&planned.takers, link, code);
+            return Ok(());
+        }
+        let answer = self.execute(handle, planned.call, link.unwrap_or_default());
+        support.learn(&answer);
+        self.answered(planned, link, answer, samples)
+    }
+
+    fn execute(&mut self, handle: Handle, call: Call, link: u8) -> calls::Answer {
+        let make = || calls::execute(self.session, handle, call, link);
+        let about = match call {
+            Call::NvLinkErrorCounter(link, error) => (error, link),
+            Call::EachNvLinkErrorCounter(error) => (error, link),
+            _ => return make(),
+        };
+        *self.link_errors.entry(about).or_insert_with(make)
+    }
+
+    /// Turns what a planned call answered into samples, or notes what it missed.
+    pub(super) fn answered(
+        &mut self,
+        planned: &PlannedCall,
+        link: Option<u8>,
+        answer: calls::Answer,
+        samples: &mut Vec<Sample>,
+    ) -> Result<(), Code> {
+        match answer {
+            Ok(numbers) => {
+                self.samples(&planned.takers, &numbers, link, samples);
+                Ok(())
+            }
+            Err(code) => {
+                self.refused(&planned.takers, link, code);
+                self.failed(calls::name(planned.call), code)
+            }
+        }
+    }
+
+    /// Notes rows that have no value. A GPU with links that are not there misses nothing.
+    pub(super) fn refused(&mut self, takers: &Takers, link: Option<u8>, code: Code) {
+        if link.is_none() {
+            self.unsupported.extend(takers.rows.iter().map(|row| (*row, code.name())));
+        }
+    }
+
+    pub(super) fn samples(
+        &mut self,
+        takers: &Takers,
+        numbers: &Numbers,
+        link: Option<u8>,
+        samples: &mut Vec<Sample>,
+    ) {
+        for row in &takers.rows {
+            let value = convert(&self.request.selection.rows, *row, numbers);
+            samples.extend(value.map(|value| Sample { row: *row, link, value }));
+        }
+        for label in &takers.labels {
+            let value = convert(&self.request.selection.labels, *label, numbers);
+            self.labels.extend(value.map(|value| (*label, text(value).into())));
+        }
+    }
+
+    /// Notes a failed call; ends the pass when the GPU or the session is gone.
+    pub(super) fn failed(&mut self, call: &'static str, code: Code) -> Result<(), Code> {
+        match code.meaning() {
+            Meaning::Unsupported => Ok(()),
+            Meaning::Stale | Meaning::Transient => {
+                self.errors.push((call, code));
+                Ok(())
+            }
+            Meaning::Lost | Meaning::ResetRequired | Meaning::Session => {
+                self.errors.push((call, code));
+                Err(code)
+            }
+        }
+    }
+
+    /// `--dcgm-quirks`: DCGM shows 0 for these two fields on a board without the sensor
+    /// (`NVML_FI_DEV_MEMORY_TEMP`, `NVML_FI_DEV_POWER_INSTANT`).
+    pub(super) fn sensorless(&self, id: u16, code: Code) -> Result<Stamped, Code> {
+        if self.request.quirks && matches!(id, 82 | 186) && code == Code::NOT_SUPPORTED {
+            return Ok(Stamped { number: Number::Int(0), timestamp: 0 });
+        }
+        Err(code)
+    }
+
+    pub(super) fn last_xid(
+        &self,
+        xids: &Xids,
+        uuid: &str,
+        instance: Option<u32>,
+        samples: &mut Vec<Sample>,
+    ) {
+        let Some(xid) = xids.last(uuid, instance) else { return };
+        samples.extend(self.request.plan.last_xid.rows.iter().map(|row| Sample {
+            row: *row,
+            link: None,
+            value: Value::Int(i64::try_from(xid).unwrap_or(i64::MAX)),
+        }));
+    }
+}
+
+fn convert(rows: &[Row], position: u16, numbers: &Numbers) -> Option<Value> {
+    rows.get(usize::from(position))?.field.convert(numbers)
+}
+
+fn text(value: Value) -> String {
+    match value {
+        Value::Int(value) => value.to_string(),
+        Value::Uint(value) => value.to_string(),
+        Value::Float(value) => value.to_string(),
+    }
+}

@@ -1,0 +1,12 @@
+//! The real binary from outside: on the simulator, scraped by hand, by a real Prometheus, and
+//! beside NVIDIA's own bindings. Nothing here asserts how long something takes; time limits only
+//! end a test that hangs.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
+
+mod bindings;
+mod errors;
+mod faults;
+mod pages;
+mod plan;
+mod prometheus;
+mod support;

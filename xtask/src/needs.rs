@@ -1,0 +1,83 @@
+//! What the tests and measurements need beside Rust, installed if it is missing.
+
+use std::path::PathBuf;
+
+use crate::shell::{self, Outcome, program, run};
+
+/// A Debian package, and how to see that what it brings is already there.
+pub(crate) struct Package {
+    name: &'static str,
+    is_there: fn() -> bool,
+}
+
+/// The server and `promtool`: tests scrape with the one and check pages with the other.
+pub(crate) const PROMETHEUS: Package = Package {
+    name: "prometheus",
+    is_there: || ["prometheus", "promtool"].iter().all(|name| shell::works(name, &["--version"])),
+};
+
+/// Python with `venv`, for NVIDIA's own bindings.
+pub(crate) const PYTHON: Package = Package {
+    name: "python3-venv",
+    is_there: || shell::works("python3", &["-c", "import ensurepip, venv"]),
+};
+
+/// The load generator. It answers `--version` with failure, so any answer counts.
+pub(crate) const WRK: Package = Package {
+    name: "wrk",
+    is_there: || std::process::Command::new("wrk").arg("--version").output().is_ok(),
+};
+
+/// Installs the packages that are missing.
+pub(crate) fn packages(wanted: &[Package]) -> Outcome {
+    let missing: Vec<&str> =
+        wanted.iter().filter(|package| !(package.is_there)()).map(|package| package.name).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names = missing.join(" ");
+    if !shell::works("apt-get", &["--version"]) {
+        return Err(format!(
+            "this machine lacks what Debian's packages {names} bring, and has no apt-get: install \
+             them as its system does, so that they are found on PATH, and run this again"
+        ));
+    }
+    let prefix: &[&str] = if rustix::process::geteuid().is_root() {
+        &[]
+    } else if shell::works("sudo", &["--version"]) {
+        &["sudo"]
+    } else {
+        return Err(format!(
+            "these Debian packages are missing: {names}; there is no sudo, so install them as \
+             root (apt-get install {names}) and run this again"
+        ));
+    };
+    apt_get(prefix, &["update"])?;
+    let mut install = vec!["install", "--yes", "--no-install-recommends"];
+    install.extend(missing);
+    apt_get(prefix, &install)
+}
+
+fn apt_get(prefix: &[&str], arguments: &[&str]) -> Outcome {
+    let words = [prefix, &["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"], arguments];
+    let words = words.concat();
+    run(&mut program(words[0], &words[1..]))
+}
+
+/// Makes `.venv` with the pinned Python packages, unless it has them already.
+pub(crate) fn python_packages() -> Outcome<PathBuf> {
+    let venv = shell::root().join(".venv");
+    let wanted = include_str!("../requirements.txt");
+    let installed = venv.join("installed.txt");
+    if std::fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
+        return Ok(venv);
+    }
+    run(&mut program("python3", &["-m", "venv", "--clear", ".venv"]))?;
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    let mut install = program(venv.join("bin/python"), &pip);
+    run(install.args(["--requirement", "xtask/requirements.txt"]))?;
+    // Written last: what is cut short is begun again.
+    std::fs::write(&installed, wanted)
+        .map_err(|error| format!("{}: {error}", installed.display()))?;
+    Ok(venv)
+}
