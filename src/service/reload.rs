@@ -143,7 +143,11 @@ impl Reloader {
         let mut look = tokio::time::interval(LOOK_EVERY);
         loop {
             tokio::select! {
-                _ = self.hangup.recv() => self.reload("SIGHUP"),
+                _ = self.hangup.recv() => {
+                    // Or the file would look changed against what was in use before.
+                    self.content = self.source.file().and_then(|path| std::fs::read(path).ok());
+                    self.reload("SIGHUP");
+                }
                 _ = look.tick() => {
                     let Some(path) = self.source.file() else { continue };
                     // A file that is gone for a moment is being replaced.

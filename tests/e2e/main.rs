@@ -4,6 +4,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
 
 mod bindings;
+mod conformance;
+mod conformance_process;
 mod errors;
 mod faults;
 mod pages;
