@@ -30,7 +30,6 @@ fn rows(csv: &str) -> (BTreeSet<(String, String)>, Vec<String>) {
 const NO_VALUE: &[(&str, &str)] = &[
     ("PROF_", "profiling has an issue of its own"),
     ("fi_prof_", "profiling has an issue of its own"),
-    ("VGPU_LICENSE_STATUS", "no vGPU guest"),
     ("NVLINK_BANDWIDTH_TOTAL", "a rate, while the clock stands still"),
     ("nvlink_bandwidth_total", "a rate, while the clock stands still"),
 ];
