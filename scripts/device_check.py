@@ -19,7 +19,7 @@ import pynvml
 
 from devicecheck import compare, record, smi
 from devicecheck.expected import table
-from devicecheck.exporter import Exporter, Failed, once
+from devicecheck.exporter import OWN, Exporter, Failed, once
 from devicecheck.nvml import Nvml
 from devicecheck.page import Page
 from devicecheck.report import Report
@@ -35,7 +35,7 @@ STOP_WITHIN = 1.0
 # Growth of the resident set from the tenth part of the endurance run to its end.
 GROWTH_KIB = 2048
 
-FIELD = re.compile(r"(\S+)\s+(?:\d+\s+)?(counter|gauge|untyped|label)\s+(.+?)\s+(node|GPU|instance|link)\s+(.*)$")
+FIELD = re.compile(r"(\S+)\s+(?:\d+\s+)?(counter|gauge|untyped|label)\s+.+?\s+(?:node|GPU|instance|link)\s")
 
 
 class OutOfTime(Exception):
@@ -91,11 +91,12 @@ class Check:
             (self.facts, "looking at the machine"),
             (self.look, "running the exporter's check and fields"),
             (self.serve, "starting the exporter"),
-            (self.formats, "scraping each format"),
             (self.rounds, "comparing with NVML"),
             (self.nvidia_smi, "comparing with nvidia-smi"),
             (self.together, "scraping in parallel"),
             (self.reload, "sending SIGHUP"),
+            # Last: pages are compressed ahead for a while once somebody has asked for that.
+            (self.formats, "scraping each format"),
             (self.stop, "sending SIGTERM"),
             (self.answers, "recording NVML's answers"),
             (self.endure, "the endurance run"),
@@ -117,10 +118,10 @@ class Check:
 
     def facts(self) -> None:
         self.nvml = Nvml()
-        self.nvml.call("system", "nvmlInit")
-        count = self.nvml.call("system", "nvmlDeviceGetCount")
-        if not count.ok:
-            raise Failed(f"NVML is not to be had: nvmlDeviceGetCount answers {count.name}")
+        for name in ("nvmlInit", "nvmlDeviceGetCount"):
+            count = self.nvml.call("system", name)
+            if not count.ok:
+                raise Failed(f"NVML is not to be had: {name} answers {count.name}")
         self.found = compare.boards(self.nvml)
         system = {
             name: self.nvml.call("system", f"nvmlSystemGet{name}").value
@@ -163,11 +164,13 @@ class Check:
             raise Failed(f"fields ended with status {status}: {listing.strip()[-300:]}")
         self.fields, unreadable = {}, []
         for line in listing.partition("\nNAME ")[2].splitlines()[1:]:
+            if " not served: " in line:
+                continue
             found = FIELD.match(line)
-            if not found:
+            if found:
+                self.fields[found[1]] = found[2]
+            else:
                 unreadable.append(line)
-            elif not found[5].startswith("not served"):
-                self.fields[found[1]] = (found[2], found[5])
         if unreadable:
             self.verdicts.differ("fields", "", f"cannot be read: {unreadable[0]!r}")
         self.specs = [spec for spec in table() if spec.name in self.fields]
@@ -179,13 +182,14 @@ class Check:
 
         # Texts as series of their own, so that each can be compared.
         rows = [f"{name}, {'gauge' if kind == 'label' else kind}, {name}\n"
-                for name, (kind, _) in self.fields.items()]
+                for name, kind in self.fields.items()]
         self.counters = self.path("counters.csv", "every field that is served")
         with open(self.counters, "w") as file:
             file.writelines(rows)
         status, text = once(self.command("check", "--collectors", self.counters))
         self.report.measured.append(("Status of `check`", status))
-        if status != (0 if self.found else 1) and not (status == 0 and not self.found):
+        # 2: the configuration is right, and this machine has nothing to export.
+        if status != (0 if self.found else 2):
             self.verdicts.differ("check", "", f"ended with status {status}: {text.strip()[-200:]}")
         self.save("fields.txt", "what `fields` and `check` say here", f"{listing}\n{text}")
 
@@ -222,6 +226,10 @@ class Check:
         page = Page(plain.decode())
         self.save("page.txt", "the page in text format", plain.decode())
         expect = self.verdicts.differ
+        for path, wanted in (("/", 200), ("/health", 200), ("/livez", 200), ("/readyz", 200), ("/none", 404)):
+            found = exporter.get(path)[0]
+            if found != wanted:
+                expect(path, "", f"status {found}")
         if status != 200 or headers.get("content-type") != "text/plain; version=0.0.4; charset=utf-8":
             expect("text page", "", f"status {status}, content type {headers.get('content-type')!r}")
         for line in page.malformed[:3]:
@@ -234,10 +242,6 @@ class Check:
         if not kind.startswith("application/openmetrics-text") or not opened.endswith(b"# EOF\n"):
             expect("OpenMetrics page", "", f"status {status}, content type {kind!r}")
         self.save("page.openmetrics.txt", "the page in OpenMetrics format", opened.decode())
-        for path, wanted in (("/", 200), ("/health", 200), ("/livez", 200), ("/readyz", 200), ("/none", 404)):
-            status = exporter.get(path)[0]
-            if status != wanted:
-                expect(path, "", f"status {status}")
         self.report.measured.append(("Page", f"{len(plain)} bytes, {len(packed)} with gzip"))
         checked = compare.identities(self.verdicts, page, self.found)
         self.report.notes.append(f"The labels of {checked} samples were compared with NVML's names.")
@@ -292,7 +296,7 @@ class Check:
             began = time.monotonic()
             answers = list(pool.map(lambda _: self.exporter.get(), range(SCRAPES)))
             seconds = time.monotonic() - began
-        good = sum(status == 200 and Page(body.decode()).passes() > 0 for status, _, body in answers)
+        good = sum(status == 200 and Page(body.decode(), OWN).passes() > 0 for status, _, body in answers)
         self.report.robust.append((f"{SCRAPES} scrapes at a time", f"{good} answered, {seconds * 1000:.0f} ms"))
         if good != SCRAPES and self.found:
             self.verdicts.differ("scrapes in parallel", "", f"{good} of {SCRAPES} were answered")
@@ -325,7 +329,7 @@ class Check:
 
     def measure(self, when: str) -> None:
         """Memory, threads and processor time of the exporter as it runs."""
-        page, exporter = self.exporter.page(), self.exporter
+        page, exporter = self.exporter.page(*OWN), self.exporter
         passes = page.passes() // max(len(self.found), 1)
         measured = self.report.measured
         measured.append((f"Resident memory, {when}", f"{exporter.status('VmRSS') / 1024:.1f} MiB"))
@@ -358,7 +362,7 @@ class Check:
         early, passes = 0, 0
         while passes < self.arguments.passes and time.monotonic() < end:
             time.sleep(0.5)
-            passes = exporter.page().passes() // gpus if gpus else int((time.monotonic() - exporter.began) * 10)
+            passes = exporter.page(*OWN).passes() // gpus if gpus else int((time.monotonic() - exporter.began) * 10)
             if not early and passes >= self.arguments.passes // 10:
                 early, since = exporter.status("VmRSS"), passes
         if not early:
@@ -369,7 +373,7 @@ class Check:
         if late - early > GROWTH_KIB:
             self.verdicts.differ("memory", "", f"grew by {(late - early) / 1024:.1f} MiB in {passes - since} passes")
         if gpus:
-            fresh = max(time.time() - at for at in exporter.page().read_at().values())
+            fresh = max(time.time() - at for at in exporter.page(*OWN).read_at().values())
             self.report.robust.append(("Age of the oldest reading then", f"{fresh * 1000:.0f} ms"))
         self.measure("shortest passes")
         self.end("SIGTERM in mid-pass")

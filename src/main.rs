@@ -11,9 +11,9 @@ fn main() -> ExitCode {
         Ok(config) => run(config),
         Err(stop) => {
             match &stop {
-                // Help and version go to standard output, usage errors to standard error.
-                Stop::Usage(error) => drop(error.print()),
-                Stop::Invalid(_) => complain(&stop),
+                // Help and the version are no mistakes: they go to standard output.
+                Stop::Usage(error) if !error.use_stderr() => drop(error.print()),
+                Stop::Usage(_) | Stop::Invalid(_) => complain(&stop),
             }
             ExitCode::from(stop.exit_code())
         }

@@ -6,12 +6,13 @@ import math
 import time
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-import pynvml
-
 from .expected import EVENT, FIXED, RATE, SETTING, COUNTER, STATE, Gpu, Spec, entities
-from .exporter import Exporter
+from .exporter import OWN, Exporter
 from .nvml import BINDING_LACKS, CLIENT_FAILED, Answer, Nvml, plain
 from .page import Entity, Page, Sample
+
+FOLLOWED = ("nvml_nvlink_tx_bytes_total", "nvml_nvlink_rx_bytes_total",
+            "DCGM_FI_DEV_NVLINK_THROUGHPUT_BYTES_PER_SECOND")
 
 Place = Tuple[str, Tuple[Tuple[str, str], ...], Entity]
 
@@ -342,11 +343,9 @@ def rates_follow_counters(verdicts: Verdicts, exporter: Exporter, passes: int) -
     history: Dict[int, Dict[float, Tuple[float, float]]] = {}
     end = time.monotonic() + 3 * passes + 5
     while time.monotonic() < end and (not history or min(map(len, history.values())) < passes):
-        page = exporter.page()
+        page = exporter.page(*OWN, *FOLLOWED)
         for gpu, at in page.read_at().items():
-            sent, received, rate = (page.number(name, gpu=str(gpu)) for name in (
-                "nvml_nvlink_tx_bytes_total", "nvml_nvlink_rx_bytes_total",
-                "DCGM_FI_DEV_NVLINK_THROUGHPUT_BYTES_PER_SECOND"))
+            sent, received, rate = (page.number(name, gpu=str(gpu)) for name in FOLLOWED)
             if sent is None or received is None or rate is None:
                 continue
             if all(abs(at - other) > 0.02 for other in history.setdefault(gpu, {})):

@@ -56,9 +56,9 @@ NUMBER = Kind("number", "between the passes, 2 more or less, in most rounds",
               "processes and sessions come and go", absolute=2, majority=True)
 COUNTER = Kind("counter", "not below the pass before, not above the pass after",
                "the pass before ended before NVML was asked, the pass after began later")
-RATE = Kind("rate", "between the passes, 50 % more or less, in most rounds",
-            "the exporter's mean over a pass beside a mean over the whole round", relative=0.5,
-            absolute=2000, majority=True)
+RATE = Kind("rate", "between the passes, 40 % more or less, in most rounds",
+            "the exporter's mean over a pass beside a mean over the whole round", relative=0.4,
+            absolute=500, majority=True)
 EVENT = Kind("event", "present", "XIDs come as events; NVML cannot be asked for the last one")
 
 KINDS = [FIXED, SETTING, STATE, TEMPERATURE, POWER, PERCENT, CLOCK, MEMORY, NUMBER, COUNTER, RATE, EVENT]

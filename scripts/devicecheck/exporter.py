@@ -8,11 +8,15 @@ import signal
 import socket
 import subprocess
 import time
-from typing import IO
+from typing import IO, Callable
 
 from .page import Page
 
 TICKS = os.sysconf("SC_CLK_TCK")
+
+
+# What the exporter says of itself.
+OWN = ("nvml_exporter_",)
 
 
 class Failed(Exception):
@@ -40,25 +44,30 @@ class Exporter:
         finally:
             connection.close()
 
-    def page(self) -> Page:
+    def page(self, *only: str) -> Page:
+        """A scrape; of a large page that is looked at often, only the families named."""
+        return Page(self.text(), only)
+
+    def text(self) -> str:
         status, _, body = self.get()
         if status != 200:
             raise Failed(f"/metrics answers {status}")
-        return Page(body.decode())
+        return body.decode()
 
-    def until(self, done, seconds: float, what: str) -> Page:
-        """Scrapes until `done(page)`; a connection that is refused is tried again."""
+    def until(self, done: Callable[[Page], bool], seconds: float, what: str) -> Page:
+        """Scrapes until `done(page)`, which is shown the exporter's own families alone; a connection
+        that is refused is tried again."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if self.process.poll() is not None:
                 raise Failed(f"the exporter has exited with status {self.process.returncode}")
             try:
-                page = self.page()
-                if done(page):
-                    return page
+                text = self.text()
+                if done(Page(text, OWN)):
+                    return Page(text)
             except (ConnectionError, http.client.HTTPException):
                 pass
-            time.sleep(0.01)
+            time.sleep(0.02)
         raise Failed(f"{what}: not within {seconds:g} s")
 
     def ready(self, seconds: float) -> float:
@@ -109,6 +118,7 @@ class Exporter:
 
 
 def once(command: list[str]) -> tuple[int, str]:
-    """A command of the exporter that ends by itself: status and standard output."""
+    """A command of the exporter that ends by itself: its status, and what it said: standard output,
+    or the log if there is none."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    return done.returncode, done.stdout if done.returncode in (0, 1) and done.stdout else done.stderr
+    return done.returncode, done.stdout or done.stderr

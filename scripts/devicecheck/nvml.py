@@ -185,7 +185,9 @@ def plain(value: Any) -> Any:
         return plain(value.value)
     if isinstance(value, ctypes.Array):
         return plain(list(value))
-    if isinstance(value, (ctypes.Structure, ctypes.Union)):
+    if isinstance(value, ctypes.Union):
+        return {"raw": bytes(value).hex()}
+    if isinstance(value, ctypes.Structure):
         return {name: plain(getattr(value, name)) for name, *_ in value._fields_}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]

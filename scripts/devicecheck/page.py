@@ -45,14 +45,16 @@ class Sample(NamedTuple):
 
 
 class Page:
-    """A parsed page in text format."""
+    """A parsed page in text format, or the families of it whose names begin so."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, only: tuple = ()) -> None:
         self.text = text
         self.samples: dict[str, list[Sample]] = {}
         self.types: dict[str, str] = {}
         self.malformed: list[str] = []
         for line in text.splitlines():
+            if only and not line.startswith(only):
+                continue
             if line.startswith("# TYPE "):
                 _, _, name, kind = line.split(" ", 3)
                 self.types[name] = kind

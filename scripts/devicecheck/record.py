@@ -267,6 +267,8 @@ def write(path: str, nvml: Nvml, found: List[Board], head: dict) -> None:
         }
         if answer.ok and answer.value is not None and "GetHandle" not in name and "HandleByIndex" not in name:
             line["type"], line["value"] = type_name(answer.value), _short(plain(answer.value))
+            if isinstance(answer.value, ctypes.Structure) and ctypes.sizeof(answer.value) <= 512:
+                line["raw"] = bytes(answer.value).hex()
         line.update(entry.details)
         answers.append(line)
     devices = [

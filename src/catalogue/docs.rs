@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::call::{Call, Fact, FieldValueRead, Scope};
+use super::call::{FieldValueRead, Scope};
 use super::field::{Entity, Field, Kind, Read};
 use super::names::{resolve, successor};
 use super::selection::MetricNames;
@@ -174,7 +174,7 @@ fn source(row: &Field) -> String {
 
 fn read_source(read: Read) -> String {
     match read {
-        Read::Call(call, _) => format!("`{}`{}", function(call), arguments(&format!("{call:?}"))),
+        Read::Call(call, _) => format!("`{}`{}", call.function(), arguments(&format!("{call:?}"))),
         Read::FieldValue(FieldValueRead { id, scope, .. }, _) => {
             format!("field value {id}{}", of(scope))
         }
@@ -182,7 +182,7 @@ fn read_source(read: Read) -> String {
             let ids: Vec<_> = rate.counters().map(|counter| counter.id.to_string()).collect();
             format!("growth of field value {}{}", ids.join(" and "), of(rate.scope))
         }
-        Read::Fact(fact) => format!("`{}`, read once", fact_function(fact)),
+        Read::Fact(fact) => format!("`{}`, read once", fact.function()),
         Read::LastXid => "`nvmlEventSetWait_v2`".into(),
         Read::Unavailable(_) => String::new(),
     }
@@ -200,91 +200,6 @@ fn of(scope: Scope) -> String {
 /// ` (Sm)` of `ClockInfo(Sm)`.
 fn arguments(call: &str) -> String {
     call.split_once('(').map(|(_, rest)| format!(" ({rest}")).unwrap_or_default()
-}
-
-/// The NVML function of a call.
-const fn function(call: Call) -> &'static str {
-    match call {
-        Call::DeviceCount => "nvmlDeviceGetCount_v2",
-        Call::ClockInfo(..) => "nvmlDeviceGetClockInfo",
-        Call::MaxClockInfo(..) => "nvmlDeviceGetMaxClockInfo",
-        Call::ApplicationsClock(..) => "nvmlDeviceGetApplicationsClock",
-        Call::Temperature => "nvmlDeviceGetTemperature",
-        Call::TemperatureThreshold(..) => "nvmlDeviceGetTemperatureThreshold",
-        Call::MarginTemperature => "nvmlDeviceGetMarginTemperature",
-        Call::PowerUsage => "nvmlDeviceGetPowerUsage",
-        Call::PowerManagementLimit => "nvmlDeviceGetPowerManagementLimit",
-        Call::PowerManagementLimitConstraints => "nvmlDeviceGetPowerManagementLimitConstraints",
-        Call::PowerManagementDefaultLimit => "nvmlDeviceGetPowerManagementDefaultLimit",
-        Call::EnforcedPowerLimit => "nvmlDeviceGetEnforcedPowerLimit",
-        Call::PerformanceState => "nvmlDeviceGetPerformanceState",
-        Call::FanSpeed => "nvmlDeviceGetFanSpeed",
-        Call::UtilizationRates => "nvmlDeviceGetUtilizationRates",
-        Call::EncoderUtilization => "nvmlDeviceGetEncoderUtilization",
-        Call::DecoderUtilization => "nvmlDeviceGetDecoderUtilization",
-        Call::JpgUtilization => "nvmlDeviceGetJpgUtilization",
-        Call::OfaUtilization => "nvmlDeviceGetOfaUtilization",
-        Call::MemoryInfo => "nvmlDeviceGetMemoryInfo_v2",
-        Call::Bar1MemoryInfo => "nvmlDeviceGetBAR1MemoryInfo",
-        Call::PcieReplayCounter => "nvmlDeviceGetPcieReplayCounter",
-        Call::MaxPcieLinkGeneration => "nvmlDeviceGetMaxPcieLinkGeneration",
-        Call::MaxPcieLinkWidth => "nvmlDeviceGetMaxPcieLinkWidth",
-        Call::CurrPcieLinkGeneration => "nvmlDeviceGetCurrPcieLinkGeneration",
-        Call::CurrPcieLinkWidth => "nvmlDeviceGetCurrPcieLinkWidth",
-        Call::MemoryErrorCounter(..) => "nvmlDeviceGetMemoryErrorCounter",
-        Call::TotalEccErrors(..) => "nvmlDeviceGetTotalEccErrors",
-        Call::EccMode => "nvmlDeviceGetEccMode",
-        Call::SramEccErrorStatus => "nvmlDeviceGetSramEccErrorStatus",
-        Call::RowRemapperHistogram => "nvmlDeviceGetRowRemapperHistogram",
-        Call::RetiredPages(..) => "nvmlDeviceGetRetiredPages",
-        Call::NvLinkErrorCounter(..) | Call::EachNvLinkErrorCounter(..) => {
-            "nvmlDeviceGetNvLinkErrorCounter"
-        }
-        Call::EachNvLinkState => "nvmlDeviceGetNvLinkState",
-        Call::FabricInfo => "nvmlDeviceGetGpuFabricInfoV",
-        Call::ComputeMode => "nvmlDeviceGetComputeMode",
-        Call::PersistenceMode => "nvmlDeviceGetPersistenceMode",
-        Call::MigMode => "nvmlDeviceGetMigMode",
-        Call::ClocksEventReasons => "nvmlDeviceGetCurrentClocksEventReasons",
-        Call::VirtualizationMode => "nvmlDeviceGetVirtualizationMode",
-        Call::GridLicensed => "nvmlDeviceGetGridLicensableFeatures_v4",
-        Call::AutoBoostedClocks => "nvmlDeviceGetAutoBoostedClocksEnabled",
-        Call::EncoderStats => "nvmlDeviceGetEncoderStats",
-        Call::FbcStats => "nvmlDeviceGetFBCStats",
-        Call::ComputeProcesses => "nvmlDeviceGetComputeRunningProcesses_v3",
-        Call::GraphicsProcesses => "nvmlDeviceGetGraphicsRunningProcesses_v3",
-        Call::MpsProcesses => "nvmlDeviceGetMPSComputeRunningProcesses_v3",
-        Call::GpmSupport => "nvmlGpmQueryDeviceSupport",
-        Call::ConfComputeState => "nvmlSystemGetConfComputeState",
-        Call::PlatformInfo => "nvmlDeviceGetPlatformInfo",
-        Call::UnrepairableMemoryFlag => "nvmlDeviceGetUnrepairableMemoryFlag_v1",
-    }
-}
-
-/// The NVML function of a fact.
-const fn fact_function(fact: Fact) -> &'static str {
-    match fact {
-        Fact::DriverVersion => "nvmlSystemGetDriverVersion",
-        Fact::NvmlVersion => "nvmlSystemGetNVMLVersion",
-        Fact::CudaDriverVersion => "nvmlSystemGetCudaDriverVersion_v2",
-        Fact::Name => "nvmlDeviceGetName",
-        Fact::Brand => "nvmlDeviceGetBrand",
-        Fact::NvmlIndex => "nvmlDeviceGetIndex",
-        Fact::Serial => "nvmlDeviceGetSerial",
-        Fact::Uuid => "nvmlDeviceGetUUID",
-        Fact::MinorNumber => "nvmlDeviceGetMinorNumber",
-        Fact::PciBusId | Fact::PciCombinedId | Fact::PciSubsystemId => "nvmlDeviceGetPciInfo_v3",
-        Fact::CudaComputeCapability => "nvmlDeviceGetCudaComputeCapability",
-        Fact::InforomOem | Fact::InforomEcc | Fact::InforomPower => "nvmlDeviceGetInforomVersion",
-        Fact::InforomImage => "nvmlDeviceGetInforomImageVersion",
-        Fact::InforomChecksum => "nvmlDeviceGetInforomConfigurationChecksum",
-        Fact::InforomValid => "nvmlDeviceValidateInforom",
-        Fact::Vbios => "nvmlDeviceGetVbiosVersion",
-        Fact::BoardPartNumber => "nvmlDeviceGetBoardPartNumber",
-        Fact::Architecture => "nvmlDeviceGetArchitecture",
-        Fact::FabricClusterUuid => "nvmlDeviceGetGpuFabricInfoV",
-        Fact::ChassisSerialNumber | Fact::InfinibandGuid => "nvmlDeviceGetPlatformInfo",
-    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ pub mod counters;
 pub mod docs;
 pub mod field;
 mod field_value;
+mod functions;
 pub mod names;
 pub mod pick;
 pub mod plan;

@@ -43,7 +43,7 @@ pub fn version() -> String {
 #[derive(Debug, thiserror::Error)]
 pub enum Stop {
     /// The command line cannot be read, or it asks for help or the version.
-    #[error("{0}")]
+    #[error("{}", one_line(.0))]
     Usage(Box<clap::Error>),
     /// These mistakes were found.
     #[error("{}", lines(.0))]
@@ -60,6 +60,16 @@ impl Stop {
             Self::Usage(_) | Self::Invalid(_) => 1,
         }
     }
+}
+
+/// clap's message in one line with its suggestion, as all our messages are.
+fn one_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let mut lines = text.lines().map(str::trim);
+    let problem = lines.next().unwrap_or_default().trim_start_matches("error: ");
+    let tip = lines.find_map(|line| line.strip_prefix("tip: "));
+    let tip = tip.map(|tip| format!("; {tip}")).unwrap_or_default();
+    format!("{problem}{tip}; --help lists all flags")
 }
 
 fn lines(mistakes: &[Invalid]) -> String {

@@ -12,12 +12,10 @@ use crate::catalogue::{Call, Number, Numbers};
 use arguments::{
     clock_type, counter_type, error_type, link_error_type, location_type, threshold_type,
 };
-pub use names::name;
 use structs::{Processes, fabric, memory, processes, sized, structs as filled};
 pub(super) use structs::{fabric_info, platform};
 
 mod arguments;
-mod names;
 mod structs;
 
 /// What a call gives.

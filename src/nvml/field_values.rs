@@ -34,6 +34,15 @@ struct Entry {
     value: Option<Result<Stamped, Code>>,
 }
 
+impl Entry {
+    fn ask(&self) -> sys::nvmlFieldValue_st {
+        let mut asked: sys::nvmlFieldValue_st = zeroed();
+        asked.fieldId = self.id;
+        asked.scopeId = self.scope;
+        asked
+    }
+}
+
 /// A decoded value and NVML's own time of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stamped {
@@ -133,34 +142,35 @@ impl Batch {
         });
     }
 
-    /// One call for all entries that are not known to be unsupported.
+    /// One call for all entries that are not known to be unsupported. Should a library refuse the
+    /// whole batch for the sake of one entry, they are asked one by one, which finds the culprit.
     pub(super) fn read(&mut self, session: &Session, handle: Handle) -> Result<(), Code> {
+        let mut asked = Vec::with_capacity(self.entries.len());
         self.buffer.clear();
-        for entry in &mut self.entries {
+        for (position, entry) in self.entries.iter_mut().enumerate() {
             entry.value = entry.supported.refusal().map(Err);
             if entry.value.is_none() {
-                let mut asked: sys::nvmlFieldValue_st = zeroed();
-                asked.fieldId = entry.id;
-                asked.scopeId = entry.scope;
-                self.buffer.push(asked);
+                asked.push(position);
+                self.buffer.push(entry.ask());
             }
         }
-        let Ok(count) = i32::try_from(self.buffer.len()) else {
-            return Err(Code::INSUFFICIENT_SIZE);
-        };
-        if count == 0 {
+        if asked.is_empty() {
             return Ok(());
         }
-        let values = self.buffer.as_mut_ptr();
-        let answer = nvml_call!(session.nvml(), nvmlDeviceGetFieldValues(handle.0, count, values));
-        let mut answered = self.buffer.iter();
-        for entry in self.entries.iter_mut().filter(|entry| entry.value.is_none()) {
-            let Some(value) = answered.next() else { break };
+        let answer = get(session, handle, &mut self.buffer);
+        let refused = matches!(answer, Err(Code::INVALID_ARGUMENT | Code::NOT_SUPPORTED));
+        for (position, value) in asked.iter().zip(&mut self.buffer) {
+            let entry = &mut self.entries[*position];
+            let answer = if refused && asked.len() > 1 {
+                get(session, handle, std::slice::from_mut(value))
+            } else {
+                answer
+            };
             let decoded = answer.and_then(|()| decode(value, entry.read.decode));
             entry.supported.learn(&decoded);
             entry.value = Some(decoded);
         }
-        answer
+        if refused { Ok(()) } else { answer }
     }
 
     /// The newest values of one read: one, or one a link.
@@ -179,13 +189,23 @@ impl Batch {
 pub(super) fn link_count(session: &Session, handle: Handle) -> u8 {
     let mut asked: sys::nvmlFieldValue_st = zeroed();
     asked.fieldId = LINK_COUNT;
-    let answer = nvml_call!(session.nvml(), nvmlDeviceGetFieldValues(handle.0, 1, &raw mut asked));
+    let answer = get(session, handle, std::slice::from_mut(&mut asked));
     match answer.and_then(|()| decode(&asked, Decode::U32)) {
         Ok(Stamped { number: Number::Int(count), .. }) => {
             u8::try_from(count.clamp(0, LINKS_MAX.into())).unwrap_or(0)
         }
         _ => 0,
     }
+}
+
+fn get(
+    session: &Session,
+    handle: Handle,
+    values: &mut [sys::nvmlFieldValue_st],
+) -> Result<(), Code> {
+    let Ok(count) = i32::try_from(values.len()) else { return Err(Code::INSUFFICIENT_SIZE) };
+    let values = values.as_mut_ptr();
+    nvml_call!(session.nvml(), nvmlDeviceGetFieldValues(handle.0, count, values))
 }
 
 /// Driver 580.82 renumbered 251 to 273; the catalogue holds the older numbers.

@@ -2,6 +2,7 @@
 
 use std::ffi::{CString, OsStr};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use libloading::Library;
 use nvml_wrapper::Nvml;
@@ -221,6 +222,8 @@ fn linker(error: &libloading::Error) -> String {
 #[derive(Debug)]
 pub struct Session {
     nvml: Nvml,
+    /// Whether the driver takes version 2 of the fabric struct at most; found out by asking.
+    pub(super) fabric_v2: AtomicBool,
     /// What the driver says of itself.
     pub facts: LibraryFacts,
 }
@@ -237,7 +240,7 @@ impl Session {
                 .unwrap_or_default(),
             simulated,
         };
-        Self { nvml, facts }
+        Self { nvml, fabric_v2: AtomicBool::new(false), facts }
     }
 
     pub(super) fn nvml(&self) -> &Nvml {

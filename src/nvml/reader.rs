@@ -232,7 +232,7 @@ impl Bound {
         let on = mode.is_ok_and(|numbers| numbers[0] == Some(Number::Int(1)));
         match (planned, mode) {
             (Some(planned), mode) => work.answered(planned, None, mode, board)?,
-            (None, Err(code)) => work.failed(calls::name(Call::MigMode), code)?,
+            (None, Err(code)) => work.failed(Call::MigMode.function(), code)?,
             (None, Ok(_)) => {}
         }
         Ok(on)

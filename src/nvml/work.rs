@@ -93,7 +93,7 @@ impl<'a> Work<'a> {
             }
             Err(code) => {
                 self.refused(&planned.takers, link, code);
-                self.failed(calls::name(planned.call), code)
+                self.failed(planned.call.function(), code)
             }
         }
     }

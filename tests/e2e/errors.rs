@@ -80,13 +80,7 @@ fn bad_flag() {
     let (code, output, log) = Setup::new().args(["--colectors=/a.csv"]).run();
     assert_eq!((code, output.as_str()), (1, ""));
     expect![[r#"
-        error: unexpected argument '--colectors' found
-
-          tip: a similar argument exists: '--collectors'
-
-        Usage: nvml-exporter --address <ADDRESS> --collect-interval <MS|DURATION> --collectors <FILE> [COMMAND]
-
-        For more information, try '--help'.
+        nvml-exporter: unexpected argument '--colectors' found; a similar argument exists: '--collectors'; --help lists all flags
     "#]].assert_eq(&log);
 }
 

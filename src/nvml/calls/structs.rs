@@ -1,5 +1,7 @@
 //! Calls that fill a struct of NVML's.
 
+use std::sync::atomic::Ordering;
+
 use nvml_wrapper_sys::bindings as sys;
 
 use super::{Answer, numbers, one, unsigned};
@@ -121,18 +123,21 @@ pub(in crate::nvml) fn fabric_info(
     device: sys::nvmlDevice_t,
 ) -> Result<Fabric, Code> {
     let nvml = session.nvml();
-    let mut info: sys::nvmlGpuFabricInfo_v3_t = zeroed();
-    info.version = version_of::<sys::nvmlGpuFabricInfo_v3_t>(3);
-    let answer = nvml_call!(nvml, nvmlDeviceGetGpuFabricInfoV(device, &raw mut info));
-    if answer != Err(Code::ARGUMENT_VERSION_MISMATCH) {
-        return answer.map(|()| Fabric {
-            state: info.state,
-            status: info.status,
-            clique: info.cliqueId,
-            health_mask: info.healthMask,
-            health_summary: Some(info.healthSummary),
-            cluster: info.clusterUuid,
-        });
+    if !session.fabric_v2.load(Ordering::Relaxed) {
+        let mut info: sys::nvmlGpuFabricInfo_v3_t = zeroed();
+        info.version = version_of::<sys::nvmlGpuFabricInfo_v3_t>(3);
+        let answer = nvml_call!(nvml, nvmlDeviceGetGpuFabricInfoV(device, &raw mut info));
+        if answer != Err(Code::ARGUMENT_VERSION_MISMATCH) {
+            return answer.map(|()| Fabric {
+                state: info.state,
+                status: info.status,
+                clique: info.cliqueId,
+                health_mask: info.healthMask,
+                health_summary: Some(info.healthSummary),
+                cluster: info.clusterUuid,
+            });
+        }
+        session.fabric_v2.store(true, Ordering::Relaxed);
     }
     let mut info: sys::nvmlGpuFabricInfo_v2_t = zeroed();
     info.version = version_of::<sys::nvmlGpuFabricInfo_v2_t>(2);

@@ -31,7 +31,7 @@ impl Prometheus {
         let path = |name: &str| directory.path().join(name).display().to_string();
         let targets: Vec<String> = targets.iter().map(|target| format!("'{target}'")).collect();
         let config = format!(
-            "global: {{scrape_interval: 300ms, scrape_timeout: 300ms}}\n\
+            "global: {{scrape_interval: 2s, scrape_timeout: 2s}}\n\
              scrape_configs:\n\
              - job_name: nvml-exporter\n\
              \x20 static_configs: [{{targets: [{}]}}]\n",
