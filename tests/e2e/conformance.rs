@@ -320,7 +320,10 @@ fn nvlink_bandwidth_is_what_the_byte_counters_grow_by() {
     assert_eq!(after.sum(RATE).to_bits(), expected.to_bits());
 }
 
-fn devices(exporter: &Exporter) -> Vec<(String, Option<String>)> {
+/// A row's GPU, and its instance if it is one's.
+type Device = (String, Option<String>);
+
+fn devices(exporter: &Exporter) -> Vec<Device> {
     let page = exporter.until_settled();
     page.samples(TEMPERATURE)
         .map(|sample| {
@@ -334,12 +337,12 @@ fn devices(exporter: &Exporter) -> Vec<(String, Option<String>)> {
 #[test]
 fn cases_36_38_39_device_selectors() {
     let gpu = |gpu: &str| (gpu.to_owned(), None);
-    let mig = |gpu: &str, ids: &[&str]| -> Vec<(String, Option<String>)> {
+    let mig = |gpu: &str, ids: &[&str]| -> Vec<Device> {
         ids.iter().map(|id| (gpu.to_owned(), Some((*id).to_owned()))).collect()
     };
     let of_0 = || mig("0", &["2", "3", "9"]);
     let of_1 = || mig("1", &["7", "8", "9", "10", "11", "12", "13"]);
-    let cases: Vec<(&str, Vec<(String, Option<String>)>)> = vec![
+    let cases: Vec<(&str, Vec<Device>)> = vec![
         ("f", [of_0(), of_1(), vec![gpu("2")]].concat()),
         ("g", vec![gpu("0"), gpu("1"), gpu("2")]),
         ("g:0,2", vec![gpu("0"), gpu("2")]),

@@ -2,6 +2,7 @@
 //! beside NVIDIA's own bindings. Nothing here asserts how long something takes; time limits only
 //! end a test that hangs.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes strings so")]
 
 mod bindings;
 mod conformance;

@@ -38,7 +38,7 @@ fn every_enabled_family_arrives_with_eight_series() {
     let exporter = Setup::simulate("dgx-h100").ready();
     let page = exporter.until_settled();
     let prometheus = Prometheus::start(&[exporter.address]);
-    prometheus.until_scraped(5);
+    prometheus.until_scraped(5.0);
     prometheus.assert_content();
 
     let arrived: BTreeMap<String, f64> = prometheus
@@ -72,7 +72,7 @@ fn every_enabled_family_arrives_with_eight_series() {
 fn openmetrics_is_read_too() {
     let exporter = Setup::simulate("h200-mig-and-whole").args(["--openmetrics"]).ready();
     let prometheus = Prometheus::start(&[exporter.address]);
-    prometheus.until_scraped(3);
+    prometheus.until_scraped(3.0);
     prometheus.assert_content();
     let page = exporter.until("scrapes counted", |page| {
         page.value("nvml_exporter_scrapes_total", &[("format", "openmetrics")]).is_some()

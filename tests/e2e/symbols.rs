@@ -38,42 +38,48 @@ fn called() -> BTreeSet<String> {
     functions.filter(|function| !NEEDED.contains(&function.as_str())).collect()
 }
 
+/// The page without a function, against the page with it.
+fn without(function: &str, whole: &BTreeMap<String, String>) -> String {
+    let exporter = Setup::simulate(SCENARIO).frozen().env("NVML_SIM_HIDE", function).ready();
+    let page = exporter.until_settled();
+    assert!(page.is("nvml_up", &[], 1.0), "{function}");
+    assert_eq!(page.sum("nvml_exporter_device_up").to_bits(), 4f64.to_bits(), "{function}");
+    assert!(exporter.trace().iter().all(|call| call.function != function), "{function}");
+    let rest = readings(&page);
+    let changed: BTreeSet<&str> = rest
+        .iter()
+        .filter(|(series, value)| whole.get(*series).is_some_and(|before| before != *value))
+        .map(|(series, _)| series.split(' ').next().unwrap())
+        .collect();
+    let new = rest.keys().filter(|series| !whole.contains_key(*series)).count();
+    let fewer = whole.len() + new - rest.len();
+    let lost: Vec<&str> = names(whole).difference(&names(&rest)).copied().collect();
+    let lost = lost.join(" ");
+    let changed: Vec<&str> = changed.into_iter().collect();
+    let changed = changed.join(" ");
+    match (changed.is_empty(), lost.is_empty()) {
+        (true, true) => format!("{function}: -{fewer} +{new}\n"),
+        (true, false) => format!("{function}: -{fewer} +{new} {lost}\n"),
+        _ => format!("{function}: -{fewer} +{new} {lost}; other values: {changed}\n"),
+    }
+}
+
+/// By function: how many series go, and how many come in their place with other labels; the
+/// families that go altogether.
 #[test]
 fn each_function_that_is_missing_costs_its_own_rows() {
     let whole = readings(&Setup::simulate(SCENARIO).frozen().ready().until_settled());
-    let mut table = String::new();
-    for function in called() {
-        let setup = Setup::simulate(SCENARIO).frozen().env("NVML_SIM_HIDE", &function);
-        let exporter = setup.ready();
-        let page = exporter.until_settled();
-        assert!(page.is("nvml_up", &[], 1.0), "{function}");
-        assert_eq!(page.sum("nvml_exporter_device_up").to_bits(), 4f64.to_bits(), "{function}");
-        assert!(exporter.trace().iter().all(|call| call.function != function), "{function}");
-        let rest = readings(&page);
-        let changed: BTreeSet<&str> = rest
-            .iter()
-            .filter(|(series, value)| whole.get(*series).is_some_and(|before| before != *value))
-            .map(|(series, _)| series.split(' ').next().unwrap())
-            .collect();
-        let lost: BTreeSet<&str> = names(&whole).difference(&names(&rest)).copied().collect();
-        let new = rest.keys().filter(|series| !whole.contains_key(*series)).count();
-        let fewer = whole.len() + new - rest.len();
-        let lost = lost.into_iter().collect::<Vec<_>>().join(" ");
-        table.push_str(&format!("{function}: -{fewer} +{new} {lost}\n"));
-        if !changed.is_empty() {
-            table.push_str(&format!("    other values: {changed:?}\n"));
-        }
-    }
+    let table: String = called().iter().map(|function| without(function, &whole)).collect();
     expect![[r#"
-        nvmlDeviceGetArchitecture: -4 +4 
-        nvmlDeviceGetBoardPartNumber: -4 +4 
-        nvmlDeviceGetBrand: -4 +4 
+        nvmlDeviceGetArchitecture: -4 +4
+        nvmlDeviceGetBoardPartNumber: -4 +4
+        nvmlDeviceGetBrand: -4 +4
         nvmlDeviceGetClockInfo: -16 +0 DCGM_FI_DEV_MEM_CLOCK DCGM_FI_DEV_SM_CLOCK
         nvmlDeviceGetComputeInstanceId: -373 +122 nvml_mig_instance_info
-        nvmlDeviceGetCudaComputeCapability: -4 +4 
+        nvmlDeviceGetCudaComputeCapability: -4 +4
         nvmlDeviceGetCurrPcieLinkGeneration: -8 +0 DCGM_FI_DEV_PCIE_LINK_GEN
         nvmlDeviceGetCurrPcieLinkWidth: -8 +0 DCGM_FI_DEV_PCIE_LINK_WIDTH
-        nvmlDeviceGetCurrentClocksEventReasons: -0 +0 
+        nvmlDeviceGetCurrentClocksEventReasons: -0 +0
         nvmlDeviceGetDecoderUtilization: -2 +0 DCGM_FI_DEV_DEC_UTIL
         nvmlDeviceGetEccMode: -16 +0 DCGM_FI_DEV_ECC_CURRENT DCGM_FI_DEV_ECC_PENDING
         nvmlDeviceGetEncoderUtilization: -2 +0 DCGM_FI_DEV_ENC_UTIL
@@ -82,40 +88,39 @@ fn each_function_that_is_missing_costs_its_own_rows() {
         nvmlDeviceGetGpuFabricInfoV: -32 +0 DCGM_FI_DEV_FABRIC_HEALTH_MASK DCGM_FI_DEV_FABRIC_HEALTH_SUMMARY DCGM_FI_DEV_FABRIC_MANAGER_ERROR_CODE DCGM_FI_DEV_FABRIC_MANAGER_STATUS
         nvmlDeviceGetGpuInstanceId: -373 +122 nvml_mig_instance_info
         nvmlDeviceGetGridLicensableFeatures_v4: -8 +0 DCGM_FI_DEV_VGPU_LICENSE_STATUS
-        nvmlDeviceGetInforomImageVersion: -4 +4 
+        nvmlDeviceGetInforomImageVersion: -4 +4
         nvmlDeviceGetMarginTemperature: -8 +0 DCGM_FI_DEV_GPU_TEMP_LIMIT
         nvmlDeviceGetMaxClockInfo: -8 +0 DCGM_FI_DEV_MAX_SM_CLOCK
         nvmlDeviceGetMaxMigDeviceCount: -373 +122 nvml_mig_instance_info
         nvmlDeviceGetMaxPcieLinkGeneration: -8 +0 DCGM_FI_DEV_PCIE_MAX_LINK_GEN
         nvmlDeviceGetMaxPcieLinkWidth: -8 +0 DCGM_FI_DEV_PCIE_MAX_LINK_WIDTH
-        nvmlDeviceGetMemoryInfo_v2: -8 +0 DCGM_FI_DEV_FB_RESERVED
-            other values: {"DCGM_FI_DEV_FB_USED"}
+        nvmlDeviceGetMemoryInfo_v2: -8 +0 DCGM_FI_DEV_FB_RESERVED; other values: DCGM_FI_DEV_FB_USED
         nvmlDeviceGetMigDeviceHandleByIndex: -373 +122 nvml_mig_instance_info
         nvmlDeviceGetMigMode: -379 +120 DCGM_FI_DEV_MIG_MODE nvml_mig_instance_info nvml_mig_mode_pending
-        nvmlDeviceGetMinorNumber: -4 +4 
+        nvmlDeviceGetMinorNumber: -4 +4
         nvmlDeviceGetName: -691 +440 nvml_mig_instance_info
         nvmlDeviceGetNvLinkState: -72 +0 nvml_nvlink_up
-        nvmlDeviceGetPciInfo_v3: -684 +684 
+        nvmlDeviceGetPciInfo_v3: -684 +684
         nvmlDeviceGetPcieReplayCounter: -8 +0 DCGM_FI_DEV_PCIE_REPLAY_COUNTER
         nvmlDeviceGetPerformanceState: -8 +0 DCGM_FI_DEV_PSTATE
         nvmlDeviceGetPersistenceMode: -8 +0 DCGM_FI_DEV_PERSISTENCE_MODE
         nvmlDeviceGetPowerManagementDefaultLimit: -8 +0 DCGM_FI_DEV_POWER_MGMT_LIMIT_DEF
         nvmlDeviceGetPowerManagementLimit: -8 +0 DCGM_FI_DEV_POWER_MGMT_LIMIT
         nvmlDeviceGetPowerUsage: -8 +0 DCGM_FI_DEV_POWER_USAGE
-        nvmlDeviceGetRetiredPages: -0 +0 
+        nvmlDeviceGetRetiredPages: -0 +0
         nvmlDeviceGetRowRemapperHistogram: -8 +0 DCGM_FI_DEV_BANKS_REMAP_ROWS_AVAIL_NONE
-        nvmlDeviceGetSerial: -4 +4 
+        nvmlDeviceGetSerial: -4 +4
         nvmlDeviceGetSramEccErrorStatus: -8 +0 DCGM_FI_DEV_THRESHOLD_SRM
         nvmlDeviceGetTemperature: -8 +0 DCGM_FI_DEV_GPU_TEMP
         nvmlDeviceGetTemperatureThreshold: -32 +0 DCGM_FI_DEV_GPU_MAX_OP_TEMP DCGM_FI_DEV_MEM_MAX_OP_TEMP DCGM_FI_DEV_SHUTDOWN_TEMP DCGM_FI_DEV_SLOWDOWN_TEMP
         nvmlDeviceGetUtilizationRates: -4 +0 DCGM_FI_DEV_GPU_UTIL DCGM_FI_DEV_MEM_COPY_UTIL
-        nvmlDeviceGetVbiosVersion: -4 +4 
+        nvmlDeviceGetVbiosVersion: -4 +4
         nvmlDeviceRegisterEvents: -8 +0 DCGM_FI_DEV_XID_ERRORS
         nvmlEventSetCreate: -8 +0 DCGM_FI_DEV_XID_ERRORS
-        nvmlEventSetWait_v2: -0 +0 
-        nvmlInitWithFlags: -0 +0 
-        nvmlSystemGetCudaDriverVersion_v2: -1 +1 
+        nvmlEventSetWait_v2: -0 +0
+        nvmlInitWithFlags: -0 +0
+        nvmlSystemGetCudaDriverVersion_v2: -1 +1
         nvmlSystemGetDriverVersion: -681 +645 DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN_NS DCGM_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN_NS
-        nvmlSystemGetNVMLVersion: -1 +1 
+        nvmlSystemGetNVMLVersion: -1 +1
     "#]].assert_eq(&table);
 }

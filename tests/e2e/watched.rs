@@ -36,8 +36,7 @@ impl Watched {
     ) -> Page {
         self.exporter.control(commands);
         let page = self.exporter.until(what, wanted);
-        let scrapes = self.prometheus.number("count_over_time(up[1h])").unwrap_or_default() as u32;
-        self.prometheus.until_scraped(scrapes + 1);
+        self.prometheus.until_scraped(self.prometheus.scrapes() + 1.0);
         page
     }
 
@@ -61,7 +60,7 @@ impl Watched {
 
     /// Prometheus saw no failed scrape.
     pub(crate) fn end(self) {
-        self.prometheus.until_scraped(5);
+        self.prometheus.until_scraped(5.0);
         self.prometheus.assert_content();
     }
 }

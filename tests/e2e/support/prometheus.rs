@@ -102,12 +102,16 @@ impl Prometheus {
         self.api("/api/v1/targets")["data"]["activeTargets"].as_array().unwrap().clone()
     }
 
+    /// How often every target was scraped.
+    pub(crate) fn scrapes(&self) -> f64 {
+        self.number("min(count_over_time(up[1h]))").unwrap_or_default()
+    }
+
     /// Waits until every target was scraped so often.
-    pub(crate) fn until_scraped(&self, times: u32) {
-        let count = || self.number("min(count_over_time(up[1h]))");
+    pub(crate) fn until_scraped(&self, times: f64) {
         until(
             "scrapes",
-            || count().filter(|count| *count >= f64::from(times)),
+            || (self.scrapes() >= times).then_some(()),
             || format!("{:?}\n{}", self.targets(), self.log()),
         );
     }
