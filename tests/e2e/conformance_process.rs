@@ -6,6 +6,8 @@
 
 use std::collections::BTreeSet;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use rustix::process::Signal;
 
 use crate::support::{Page, Setup};
@@ -186,15 +188,17 @@ fn case_22_a_start() {
 /// Case 96, with the flag.
 #[test]
 fn case_96_basic_auth() {
-    // "secret", hashed by htpasswd.
-    let config = "basic_auth_users:\n  ops: \
-                  $2y$05$xIWI2bMRpR0PRFKJPBNGpeV1sxQVQRGw7bMVAbjQZ6bN8Vt0g3rOe\n";
+    let hash = bcrypt::hash("secret", 4).unwrap();
     let setup = Setup::simulate("gh200");
-    let path = setup.file("web.yml", config);
+    let path = setup.file("web.yml", &format!("basic_auth_users:\n  ops: {hash}\n"));
     let exporter = setup.args(["--web-config-file", &path]).start();
+    let right = format!("Basic {}", BASE64_STANDARD.encode("ops:secret"));
+    let wrong = format!("Basic {}", BASE64_STANDARD.encode("ops:guess"));
     for path in ["/", "/metrics", "/health"] {
         let answer = exporter.get(path, &[]);
         assert_eq!((answer.status, answer.body.trim()), (401, "Unauthorized"), "{path}");
+        assert_eq!(exporter.get(path, &[("Authorization", &wrong)]).status, 401, "{path}");
+        assert_eq!(exporter.get(path, &[("Authorization", &right)]).status, 200, "{path}");
     }
 }
 
