@@ -44,22 +44,23 @@ impl Publisher {
 
     fn run(self) {
         let mut renderer = Renderer::default();
-        let mut passes = 0;
+        let (mut last_pass, mut passes) = (None, 0);
         let (mut seen, mut snapshot) = self.latest.get();
         loop {
-            if snapshot.is_decided() && seen > 0 {
+            if snapshot.is_decided() {
+                last_pass = Some(instant(snapshot.taken));
                 passes = seen;
             }
             let page =
                 renderer.render(&snapshot, &self.settings, &self.telemetry, SystemTime::now());
             self.pages.publish(page);
-            self.status.store(Arc::new(self.status_of(&snapshot, passes)));
+            self.status.store(Arc::new(self.status_of(&snapshot, last_pass, passes)));
             self.beat.beat();
             (seen, snapshot) = self.latest.wait(seen, RENDER_AT_LEAST_EVERY);
         }
     }
 
-    fn status_of(&self, snapshot: &Snapshot, passes: u64) -> Status {
+    fn status_of(&self, snapshot: &Snapshot, last_pass: Option<Instant>, passes: u64) -> Status {
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             simulated: match &snapshot.library {
@@ -68,7 +69,7 @@ impl Publisher {
             },
             library: library_line(&snapshot.library),
             devices: snapshot.gpus.iter().flat_map(device_lines).collect(),
-            last_pass: snapshot.is_decided().then(|| instant(snapshot.taken)),
+            last_pass,
             passes,
             stale_after: Some(self.settings.max_age),
             config: (**self.config.load()).clone(),

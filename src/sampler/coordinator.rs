@@ -103,6 +103,10 @@ impl Coordinator {
             Event::Done { uuid, job, pass } => self.finish(&uuid, job, pass),
             Event::Request(request) => {
                 self.request = request;
+                // Readings refer to the rows of the request that they were made for. The page of
+                // the former one stays until the new passes are in.
+                self.gpus.iter_mut().for_each(Tracked::forget);
+                self.publish_at = None;
                 self.next_pass = Instant::now();
             }
             Event::Stop => {}
@@ -122,6 +126,10 @@ impl Coordinator {
         }
         for (position, gpu) in self.gpus.iter_mut().enumerate() {
             if !present.contains(&position) {
+                if gpu.status != Status::Down("detached") {
+                    let GpuIdentity { index, uuid, .. } = &*gpu.identity;
+                    tracing::error!(gpu = index, uuid, "GPU is gone from NVML's list");
+                }
                 gpu.handle = None;
                 gpu.down("detached");
             }
@@ -212,11 +220,11 @@ impl Coordinator {
             return;
         };
         let gpu = &mut self.gpus[position];
-        let Some((_, since)) = gpu.busy.take_if(|(number, _)| *number == job) else { return };
+        let Some(busy) = gpu.busy.take_if(|busy| busy.job == job) else { return };
         for (call, code) in &pass.errors {
             self.wiring.telemetry.record_error(call, code.name());
         }
-        let took = since.elapsed();
+        let took = busy.since.elapsed();
         self.wiring.telemetry.record_pass(took);
         let stale = pass.errors.iter().any(|(_, code)| code.meaning() == Meaning::Stale);
         if gpu.handle.is_none() {
@@ -230,9 +238,9 @@ impl Coordinator {
                 "GPU answers again"
             );
             gpu.status = Status::Starting;
-            if let Some(session) = self.session.clone() {
-                self.assign(position, &session);
-            }
+            self.again(position);
+        } else if !Arc::ptr_eq(&busy.request, &self.request) {
+            self.again(position);
         } else {
             self.judge(position, pass);
         }
@@ -243,6 +251,13 @@ impl Coordinator {
         let now = Instant::now();
         if all_in || self.publish_at.is_none() {
             self.publish_at = Some(now);
+        }
+    }
+
+    /// Hands out a pass at once, in the place of one that came to nothing.
+    fn again(&mut self, position: usize) {
+        if let Some(session) = self.session.clone() {
+            self.assign(position, &session);
         }
     }
 

@@ -9,12 +9,23 @@ use super::Event;
 use super::snapshot::{Gpu, GpuIdentity, GpuReading, Status};
 use super::xids::Xids;
 use crate::nvml::raw_handle::Handle;
+use crate::nvml::reader::Request;
 use crate::nvml::{Reader, Target};
 
 /// One pass to make.
 pub(super) struct Job {
     pub(super) number: u64,
     pub(super) target: Target,
+}
+
+/// A pass under way.
+#[derive(Debug)]
+pub(super) struct Busy {
+    pub(super) job: u64,
+    /// When it was handed out.
+    pub(super) since: Instant,
+    /// What is asked: the rows that its samples will refer to.
+    pub(super) request: Arc<Request>,
 }
 
 /// A GPU that this process has seen, by UUID; or one that could not even be identified, which
@@ -27,8 +38,8 @@ pub(super) struct Tracked {
     pub(super) status: Status,
     pub(super) reading: Option<Arc<GpuReading>>,
     last_read: Option<SystemTime>,
-    /// The pass under way, and when it was handed out.
-    pub(super) busy: Option<(u64, Instant)>,
+    /// The pass under way.
+    pub(super) busy: Option<Busy>,
     jobs: Option<Sender<Job>>,
 }
 
@@ -57,6 +68,14 @@ impl Tracked {
         self.reading = Some(Arc::new(reading));
     }
 
+    /// Lets go of readings whose rows are no longer asked for.
+    pub(super) fn forget(&mut self) {
+        self.reading = None;
+        if self.status == Status::Up {
+            self.status = Status::Starting;
+        }
+    }
+
     /// Ends the GPU's series.
     pub(super) fn down(&mut self, reason: &'static str) {
         self.status = Status::Down(reason);
@@ -65,7 +84,8 @@ impl Tracked {
 
     /// Hands a pass to the GPU's thread, starting it if need be. `false` if it cannot be.
     pub(super) fn assign(&mut self, job: Job, events: &Sender<Event>, xids: &Arc<Xids>) -> bool {
-        let number = job.number;
+        let request = Arc::clone(&job.target.request);
+        let busy = Busy { job: job.number, since: Instant::now(), request };
         let jobs = match self.jobs.take() {
             Some(jobs) => jobs,
             None => match spawn(&self.identity, events.clone(), Arc::clone(xids)) {
@@ -80,13 +100,13 @@ impl Tracked {
             return false;
         }
         self.jobs = Some(jobs);
-        self.busy = Some((number, Instant::now()));
+        self.busy = Some(busy);
         true
     }
 
     /// When the pass under way will be late.
     pub(super) fn due(&self, deadline: Duration) -> Option<Instant> {
-        let (_, since) = self.busy?;
+        let since = self.busy.as_ref()?.since;
         (self.status != Status::Down("timeout")).then(|| since + deadline)
     }
 
