@@ -32,8 +32,11 @@ SHORT_INTERVAL = "100ms"
 SCRAPES = 20
 # SIGTERM must end the exporter within a second.
 STOP_WITHIN = 1.0
-# Growth of the resident set from the tenth part of the endurance run to its end.
+# Growth of the resident set between the first passes of the endurance run, in which buffers find
+# their size, and its end: this much, or a tenth. Fewer passes say nothing.
+FIRST_PASSES = 30
 GROWTH_KIB = 2048
+PASSES_THAT_SAY = 50
 
 FIELD = re.compile(r"(\S+)\s+(?:\d+\s+)?(counter|gauge|untyped|label)\s+.+?\s+(?:node|GPU|instance|link)\s")
 
@@ -363,14 +366,14 @@ class Check:
         while passes < self.arguments.passes and time.monotonic() < end:
             time.sleep(0.5)
             passes = exporter.page(*OWN).passes() // gpus if gpus else int((time.monotonic() - exporter.began) * 10)
-            if not early and passes >= self.arguments.passes // 10:
-                early, since = exporter.status("VmRSS"), passes
+            if not early and passes >= min(FIRST_PASSES, self.arguments.passes // 2):
+                early, since = exporter.settled(), passes
         if not early:
             raise Failed(f"only {passes} passes at {SHORT_INTERVAL}")
-        late = exporter.status("VmRSS")
+        late = exporter.settled()
         self.report.robust.append((f"Resident memory after {since} and after {passes} passes",
                                    f"{early / 1024:.1f} and {late / 1024:.1f} MiB"))
-        if late - early > GROWTH_KIB:
+        if passes - since >= PASSES_THAT_SAY and late - early > max(GROWTH_KIB, early / 10):
             self.verdicts.differ("memory", "", f"grew by {(late - early) / 1024:.1f} MiB in {passes - since} passes")
         if gpus:
             fresh = max(time.time() - at for at in exporter.page(*OWN).read_at().values())

@@ -92,6 +92,15 @@ class Exporter:
                     return int(line.split()[1])
         return 0
 
+    def settled(self) -> int:
+        """The least resident memory in a second, in KiB: a page that is being made or sent, which
+        for many GPUs is megabytes, is not of it."""
+        least = self.status("VmRSS")
+        for _ in range(20):
+            time.sleep(0.05)
+            least = min(least, self.status("VmRSS"))
+        return least
+
     def cpu(self) -> float:
         """Processor seconds used so far."""
         with open(f"/proc/{self.process.pid}/stat") as file:
