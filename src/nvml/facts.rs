@@ -100,6 +100,9 @@ pub(super) fn read(session: &Session, handle: Handle, fact: Fact) -> Result<Fact
         }
         Fact::InfinibandGuid => {
             let guid = platform(session, handle.0)?.ibGuid;
+            if guid == [0; 16] {
+                return Err(Code::NOT_SUPPORTED);
+            }
             FactValue::Text(hex(&guid))
         }
     };

@@ -63,9 +63,13 @@ pub fn list(config: &Config) -> Result<String, ServeError> {
     }
     let mut out = String::new();
     node(&mut out, &snapshot);
+    let width = fields().map(|field| field.name.len()).max().unwrap_or_default();
     line(
         &mut out,
-        format_args!("{:<52} {:>5} {:<8} {:<12} {:<9} HERE", "NAME", "ID", "TYPE", "UNIT", "SCOPE"),
+        format_args!(
+            "{:<width$} {:>5} {:<8} {:<12} {:<9} HERE",
+            "NAME", "ID", "TYPE", "UNIT", "SCOPE"
+        ),
     );
     let mut last = "";
     for field in fields().filter(|field| std::mem::replace(&mut last, field.name) != field.name) {
@@ -78,7 +82,7 @@ pub fn list(config: &Config) -> Result<String, ServeError> {
         line(
             &mut out,
             format_args!(
-                "{:<52} {id:>5} {kind:<8} {:<12} {scope:<9} {verdict}",
+                "{:<width$} {id:>5} {kind:<8} {:<12} {scope:<9} {verdict}",
                 field.name, field.unit
             ),
         );
