@@ -8,5 +8,5 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     needs::python_packages()?;
     // The simulator's library first: the tests load it, and cargo does not know that.
     shell::run(&mut cargo(&["build", "--workspace"]))?;
-    shell::run(cargo(&["test", "--workspace"]).args(arguments))
+    shell::run(cargo(&["test", "--workspace", "--no-fail-fast"]).args(arguments))
 }
