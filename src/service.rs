@@ -15,7 +15,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::config::{Config, Driver, HostLabelName, Listen};
 use crate::exposition::{Encoding, Format, HostLabel, LabelScheme, Settings as PageSettings};
 use crate::http::{self, App, Limits, Listeners, PageStore, Status, WebConfig};
-use crate::nvml::Loader;
+use crate::nvml::{LoadError, Loader};
 use crate::publisher::Publisher;
 use crate::sampler::{Beat, PASS_DEADLINE, Sampler, Settings as SamplerSettings};
 use crate::telemetry::Telemetry;
@@ -39,6 +39,9 @@ pub enum ServeError {
     /// The counters file is wrong.
     #[error("{0}")]
     Counters(String),
+    /// The simulator or the scenario asked for is not there.
+    #[error(transparent)]
+    Simulator(#[from] LoadError),
     /// An address cannot be listened on.
     #[error(transparent)]
     Listen(#[from] http::ListenError),
@@ -49,7 +52,7 @@ pub enum ServeError {
     #[error("cannot start: {0}")]
     Start(#[from] std::io::Error),
     /// NVML stayed away for longer than allowed.
-    #[error("NVML was not usable for {} s (--exit-without-driver)", .0.as_secs())]
+    #[error("NVML is not usable, and --exit-without-driver={} s is over", .0.as_secs())]
     NoDriver(Duration),
 }
 
@@ -71,6 +74,7 @@ async fn serve(config: Config) -> Result<(), ServeError> {
         .into_iter()
         .map(signal)
         .collect::<Result<Vec<_>, _>>()?;
+    loader(&config.driver).verify()?;
     let source = Source::new(&config);
     let loaded = source.load().map_err(|errors| ServeError::Counters(errors.join("\n")))?;
     let web = match &config.web.config_file {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::labels::{Block, Further};
+use super::labels::{Block, Further, Style};
 use super::roster::Member;
 use super::scheme::LabelScheme;
 use crate::catalogue::Selection;
@@ -13,7 +13,9 @@ use crate::sampler::snapshot::{GpuReading, Sample};
 pub(super) struct Device<'a> {
     /// Whether the GPU itself is a row for DCGM-named families.
     pub(super) whole: bool,
-    pub(super) block: Block<'a>,
+    block: Block<'a>,
+    /// The same for our own families.
+    own: Block<'a>,
     pub(super) board: Cursor<'a>,
     pub(super) texts: &'a [(u16, Arc<str>)],
     /// By GPU instance id.
@@ -25,7 +27,9 @@ pub(super) struct Device<'a> {
 /// A MIG instance's label block and how far its samples are written.
 #[derive(Debug)]
 pub(super) struct Instance<'a> {
-    pub(super) block: Block<'a>,
+    block: Block<'a>,
+    /// The same for our own families.
+    own: Block<'a>,
     pub(super) samples: Cursor<'a>,
 }
 
@@ -46,14 +50,21 @@ impl<'a> Device<'a> {
         links.dedup();
         Some(Self {
             whole: reading.whole,
-            block: Block::gpu(gpu, scheme, &further),
+            block: Block::gpu(gpu, Style::Dcgm, scheme, &further),
+            own: Block::gpu(gpu, Style::Own, scheme, &further),
             board: Cursor::new(&reading.board),
             texts: &reading.texts,
             instances: member
                 .instances
                 .iter()
                 .map(|instance| Instance {
-                    block: Block::instance(gpu, &instance.identity, scheme, &further),
+                    block: Block::instance(
+                        (gpu, &instance.identity),
+                        Style::Dcgm,
+                        scheme,
+                        &further,
+                    ),
+                    own: Block::instance((gpu, &instance.identity), Style::Own, scheme, &further),
                     samples: Cursor::new(&instance.samples),
                 })
                 .collect(),
@@ -64,10 +75,28 @@ impl<'a> Device<'a> {
         })
     }
 
+    /// The labels of the GPU on a family's rows.
+    pub(super) fn block(&self, style: Style) -> &Block<'a> {
+        match style {
+            Style::Dcgm => &self.block,
+            Style::Own => &self.own,
+        }
+    }
+
     /// The labels of a link; `None` for a sample that names none.
     pub(super) fn link(&self, link: Option<u8>) -> Option<&Block<'a>> {
         let at = self.links.binary_search_by_key(&link?, |(number, _)| *number).ok()?;
         Some(&self.links[at].1)
+    }
+}
+
+impl<'a> Instance<'a> {
+    /// The labels of the instance on a family's rows.
+    pub(super) fn block(&self, style: Style) -> &Block<'a> {
+        match style {
+            Style::Dcgm => &self.block,
+            Style::Own => &self.own,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::device::Device;
-use super::labels::{Block, Insert, Zone};
+use super::labels::{Block, Insert, Style, Zone};
 use super::roster::Member;
 use super::scheme::LabelScheme;
 use super::text::{Writer, push_value};
@@ -52,9 +52,9 @@ impl Family<'_, '_> {
             let row = &self.rows[usize::from(sample.row)];
             let block = match row.field.entity {
                 Entity::Link => device.link(sample.link),
-                Entity::Instance => device.whole.then_some(&device.block),
+                Entity::Instance => device.whole.then(|| device.block(style(row))),
                 Entity::Gpu | Entity::Node => {
-                    (device.whole || !is_dcgm(row)).then_some(&device.block)
+                    (device.whole || !is_dcgm(row)).then(|| device.block(style(row)))
                 }
             };
             if let Some(block) = block {
@@ -64,13 +64,14 @@ impl Family<'_, '_> {
         for instance in &mut device.instances {
             let own = instance.samples.take_before(self.range.end);
             for sample in distinct(own) {
-                self.sample(&self.rows[usize::from(sample.row)], &instance.block, sample.value);
+                let row = &self.rows[usize::from(sample.row)];
+                self.sample(row, instance.block(style(row)), sample.value);
             }
             for sample in distinct(board) {
                 let row = &self.rows[usize::from(sample.row)];
                 let has_own = own.iter().any(|own| own.row == sample.row);
                 if !has_own && is_repeated(row) {
-                    self.sample(row, &instance.block, sample.value);
+                    self.sample(row, instance.block(style(row)), sample.value);
                 }
             }
         }
@@ -87,11 +88,11 @@ impl Family<'_, '_> {
                 continue;
             };
             if device.whole || !is_dcgm(row) {
-                self.text(row, &device.block, text);
+                self.text(row, device.block(style(row)), text);
             }
             if is_dcgm(row) {
                 for instance in &device.instances {
-                    self.text(row, &instance.block, text);
+                    self.text(row, instance.block(style(row)), text);
                 }
             }
         }
@@ -135,6 +136,10 @@ impl Family<'_, '_> {
 /// Whether the row is one of DCGM's fields, which are served the way dcgm-exporter does.
 fn is_dcgm(row: &Row) -> bool {
     row.field.id != 0
+}
+
+fn style(row: &Row) -> Style {
+    if is_dcgm(row) { Style::Dcgm } else { Style::Own }
 }
 
 /// Whether the board's value stands on every MIG instance's row.

@@ -17,6 +17,15 @@ pub(super) enum Zone {
     Attribute,
 }
 
+/// Whose families a block is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    /// DCGM's: the model is `modelName`.
+    Dcgm,
+    /// Our own: the model is `model_name`, as Prometheus names labels.
+    Own,
+}
+
 /// One rendered label set, `{gpu="0",…} ` with the blank before the value, that further labels
 /// can be put into.
 #[derive(Debug, Clone, Default)]
@@ -52,21 +61,26 @@ impl<'a> Block<'a> {
     }
 
     /// The labels of a whole GPU. Unknown ones are printed empty, as dcgm-exporter does.
-    pub(super) fn gpu(gpu: &GpuIdentity, scheme: &'a LabelScheme, further: &Further<'a>) -> Self {
+    pub(super) fn gpu(
+        gpu: &GpuIdentity,
+        style: Style,
+        scheme: &'a LabelScheme,
+        further: &Further<'a>,
+    ) -> Self {
         let mut block = Self::default();
-        block.add_board(gpu, scheme);
+        block.add_board(gpu, style, scheme);
         block.finish(scheme.host_labels(), further)
     }
 
     /// The labels of a MIG instance; UUID and the rest are the board's.
     pub(super) fn instance(
-        gpu: &GpuIdentity,
-        instance: &InstanceIdentity,
+        (gpu, instance): (&GpuIdentity, &InstanceIdentity),
+        style: Style,
         scheme: &'a LabelScheme,
         further: &Further<'a>,
     ) -> Self {
         let mut block = Self::default();
-        block.add_board(gpu, scheme);
+        block.add_board(gpu, style, scheme);
         block.add(Zone::Identity, "GPU_I_PROFILE", &instance.profile);
         let mut id = itoa::Buffer::new();
         block.add(Zone::Identity, "GPU_I_ID", id.format(instance.gpu_instance));
@@ -128,16 +142,18 @@ impl<'a> Block<'a> {
             .map_or(self.text.len() - END.len(), |mark| mark.start)
     }
 
-    fn add_board(&mut self, gpu: &GpuIdentity, scheme: &LabelScheme) {
+    fn add_board(&mut self, gpu: &GpuIdentity, style: Style, scheme: &LabelScheme) {
         let mut index = itoa::Buffer::new();
         self.add(Zone::Identity, "gpu", index.format(gpu.index));
         self.add(Zone::Identity, scheme.uuid_name(), &gpu.uuid);
         self.add(Zone::Identity, "pci_bus_id", &gpu.pci_bus_id);
         self.add(Zone::Identity, "device", &device_name(gpu));
-        if scheme.replace_blanks {
-            self.add(Zone::Identity, "modelName", &without_blanks(&gpu.model));
-        } else {
-            self.add(Zone::Identity, "modelName", &gpu.model);
+        match style {
+            Style::Own => self.add(Zone::Identity, "model_name", &gpu.model),
+            Style::Dcgm if scheme.replace_blanks => {
+                self.add(Zone::Identity, "modelName", &without_blanks(&gpu.model));
+            }
+            Style::Dcgm => self.add(Zone::Identity, "modelName", &gpu.model),
         }
     }
 
@@ -214,7 +230,7 @@ mod tests {
             extras: vec![("DCGM_FI_DRIVER_VERSION", "570"), ("app", "train")],
             attributes: vec![("container", "main"), ("namespace", "ml"), ("pod", "job-0")],
         };
-        let block = Block::gpu(&gpu(), &scheme, &further);
+        let block = Block::gpu(&gpu(), Style::Dcgm, &scheme, &further);
         let mut out = String::new();
         block.push_with(
             &mut out,
@@ -239,7 +255,7 @@ mod tests {
         let scheme = LabelScheme { old_namespace: true, ..LabelScheme::default() };
         let further =
             Further { attributes: vec![("gpu", "7"), ("uuid", "x")], ..Further::default() };
-        let block = Block::gpu(&gpu(), &scheme, &further);
+        let block = Block::gpu(&gpu(), Style::Dcgm, &scheme, &further);
         let mut out = String::new();
         block.push_with(&mut out, &[Insert { zone: Zone::Extra, name: "uuid", value: "y" }]);
         assert_eq!(out, block.as_str());

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::labels::{Block, Further};
+use super::labels::{Block, Further, Style};
 use super::scheme::Settings;
 use crate::sampler::snapshot::{Gpu, GpuIdentity, GpuReading, InstanceReading, Snapshot, Status};
 
@@ -10,7 +10,7 @@ use crate::sampler::snapshot::{Gpu, GpuIdentity, GpuReading, InstanceReading, Sn
 #[derive(Debug)]
 pub(super) struct Member<'a> {
     pub(super) identity: &'a GpuIdentity,
-    /// The GPU's identity labels alone.
+    /// The GPU's identity labels alone, for our own families.
     pub(super) block: Block<'a>,
     pub(super) state: State<'a>,
     /// Its MIG instances that are rows, by GPU instance id.
@@ -57,7 +57,7 @@ fn member<'a>(gpu: &'a Gpu, settings: &'a Settings, now: SystemTime) -> Member<'
     let state = state(gpu, age, settings.max_age);
     Member {
         identity: &gpu.identity,
-        block: Block::gpu(&gpu.identity, &settings.labels, &Further::default()),
+        block: Block::gpu(&gpu.identity, Style::Own, &settings.labels, &Further::default()),
         instances: match state {
             State::Up(reading) => instances(reading),
             State::Down(_) => Vec::new(),

@@ -1,6 +1,6 @@
 //! Loading NVML and starting a session on it.
 
-use std::ffi::{CString, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -59,16 +59,24 @@ pub enum LoadError {
         /// What it answered.
         code: Code,
     },
+    /// The simulator is not where it should be.
+    #[error(
+        "--simulate: the simulator's library is not beside the program, nor in ../lib ({tried})"
+    )]
+    NoSimulator {
+        /// What the dynamic linker said of each place.
+        tried: String,
+    },
     /// The simulator refused the scenario.
-    #[error("--simulate {scenario}: {path} does not know this scenario or could not read it ({code})",
-        code = .code.name())]
+    #[error("--simulate={scenario}: no such scenario, or its file is wrong ({}); built in: {known}",
+        .code.name())]
     Scenario {
         /// As given.
         scenario: String,
-        /// The simulator's path.
-        path: String,
-        /// What it answered.
+        /// What the simulator answered.
         code: Code,
+        /// The built-in scenarios.
+        known: String,
     },
 }
 
@@ -78,7 +86,7 @@ impl LoadError {
     pub fn reason(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => "library_not_found",
-            Self::Scenario { .. } => "scenario",
+            Self::NoSimulator { .. } | Self::Scenario { .. } => "scenario",
             Self::Init { code, .. } => match *code {
                 Code::DRIVER_NOT_LOADED => "driver_not_loaded",
                 Code::LIB_RM_VERSION_MISMATCH => "driver_library_mismatch",
@@ -130,6 +138,23 @@ impl Loader {
         Self { candidates, scenario: Some(scenario.to_owned()) }
     }
 
+    /// For the simulator: whether it is there and knows the scenario, without starting a session.
+    /// Unlike a driver, neither comes by itself later.
+    pub fn verify(&self) -> Result<(), LoadError> {
+        if self.scenario.is_none() {
+            return Ok(());
+        }
+        let mut tried = Vec::new();
+        for path in &self.candidates {
+            // SAFETY: as in `open_one`.
+            match unsafe { Library::new(path) } {
+                Ok(library) => return self.choose_scenario(&library, path).map(drop),
+                Err(error) => tried.push(linker(&error)),
+            }
+        }
+        Err(LoadError::NoSimulator { tried: tried.join("; ") })
+    }
+
     /// Loads the first candidate that can be opened and initialises it.
     pub fn open(&self) -> Result<Session, LoadError> {
         let mut tried = Vec::new();
@@ -150,8 +175,8 @@ impl Loader {
         }
         // SAFETY: running the library's initialisers is what loading NVML means; the path is
         // the operator's or one of the driver's own.
-        let library = unsafe { Library::new(path) }
-            .map_err(|error| Attempt::Next(format!("{}: {}", path.display(), linker(&error))))?;
+        let library =
+            unsafe { Library::new(path) }.map_err(|error| Attempt::Next(linker(&error)))?;
         let simulated = self.choose_scenario(&library, path).map_err(Attempt::Final)?;
         let nvml = init(path.as_os_str()).map_err(|error| {
             let path = path.display().to_string();
@@ -167,10 +192,8 @@ impl Loader {
         let Ok(set) = (unsafe { library.get::<SetScenario>(SET_SCENARIO) }) else {
             return match &self.scenario {
                 None => Ok(None),
-                Some(scenario) => Err(LoadError::Scenario {
-                    scenario: scenario.clone(),
-                    path: path.display().to_string(),
-                    code: Code::FUNCTION_NOT_FOUND,
+                Some(_) => Err(LoadError::NoSimulator {
+                    tried: format!("{} is not the simulator", path.display()),
                 }),
             };
         };
@@ -179,8 +202,8 @@ impl Loader {
         // SAFETY: `text` is a NUL-terminated string that outlives the call.
         Code::check(unsafe { set(text.as_ptr()) }).map_err(|code| LoadError::Scenario {
             scenario: scenario.clone(),
-            path: path.display().to_string(),
             code,
+            known: scenarios(library),
         })?;
         Ok(Some(scenario.clone()))
     }
@@ -213,7 +236,19 @@ fn simulator_paths() -> Vec<PathBuf> {
     vec![dir.join(SIMULATOR), dir.join("..").join("lib").join(SIMULATOR)]
 }
 
-/// The dynamic linker's words without the wrapping.
+/// The simulator's built-in scenarios, for people.
+fn scenarios(library: &Library) -> String {
+    type Scenarios = unsafe extern "C" fn() -> *const std::ffi::c_char;
+    // SAFETY: the symbol is the simulator's, whose signature this is.
+    let Ok(list) = (unsafe { library.get::<Scenarios>(b"nvmlSimulatorScenarios\0") }) else {
+        return String::new();
+    };
+    // SAFETY: the simulator answers with a NUL-terminated string that lives as long as itself.
+    let text = unsafe { CStr::from_ptr(list()) };
+    text.to_string_lossy().lines().collect::<Vec<_>>().join(", ")
+}
+
+/// The dynamic linker's words, which name the file, without the wrapping.
 fn linker(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }

@@ -15,6 +15,10 @@ use crate::catalogue::{Call, Number, Numbers, Row, Value};
 use crate::sampler::snapshot::Sample;
 use crate::sampler::xids::Xids;
 
+/// The reason of a row whose call answered, but not with a value that can be served: the older
+/// version of a struct lacks it, or a sensor shows what cannot be.
+const NO_VALUE: &str = "NO_VALUE";
+
 /// A pass under way.
 pub(super) struct Work<'a> {
     pub(super) session: &'a Session,
@@ -113,8 +117,11 @@ impl<'a> Work<'a> {
         samples: &mut Vec<Sample>,
     ) {
         for row in &takers.rows {
-            let value = convert(&self.request.selection.rows, *row, numbers);
-            samples.extend(value.map(|value| Sample { row: *row, link, value }));
+            match convert(&self.request.selection.rows, *row, numbers) {
+                Some(value) => samples.push(Sample { row: *row, link, value }),
+                None if link.is_none() => self.unsupported.push((*row, NO_VALUE)),
+                None => {}
+            }
         }
         for label in &takers.labels {
             let value = convert(&self.request.selection.labels, *label, numbers);

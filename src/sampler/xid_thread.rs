@@ -66,6 +66,10 @@ fn watchable(found: &[Found]) -> Vec<(Handle, String)> {
     found.iter().filter_map(|gpu| Some((gpu.handle?, gpu.identity.uuid.clone()))).collect()
 }
 
+fn unwatchable(code: Code) {
+    tracing::warn!(code = code.name(), "no GPU reports XIDs to this process");
+}
+
 struct Work {
     session: Arc<Session>,
     gpus: Vec<(Handle, String)>,
@@ -80,18 +84,19 @@ impl Work {
             match XidWatch::new(&self.session, &self.gpus) {
                 Ok(watch) => {
                     watch.watched().for_each(|uuid| self.xids.watch(uuid));
-                    self.wait(&watch);
+                    if let Err(code) = self.wait(&watch) {
+                        watch.watched().for_each(|uuid| self.xids.unwatch(uuid));
+                        return unwatchable(code);
+                    }
                 }
-                Err(code) if code.meaning() == Meaning::Unsupported => {
-                    tracing::warn!(code = code.name(), "no GPU reports XIDs to this process");
-                    return;
-                }
+                Err(code) if code.meaning() == Meaning::Unsupported => return unwatchable(code),
                 Err(code) => self.failed("nvmlDeviceRegisterEvents", code),
             }
         }
     }
 
-    fn wait(&self, watch: &XidWatch<'_>) {
+    /// Waits until the set is of no use any more; an error means that no set ever will be.
+    fn wait(&self, watch: &XidWatch<'_>) -> Result<(), Code> {
         while !self.stopped() {
             match watch.wait() {
                 Ok(None) => {}
@@ -100,10 +105,14 @@ impl Work {
                     tracing::error!(uuid = event.uuid, ?gpu_instance, xid = event.xid, "XID");
                     self.xids.record(&event.uuid, gpu_instance, event.xid);
                 }
-                // The set has to be built anew.
-                Err(code) => return self.failed("nvmlEventSetWait_v2", code),
+                Err(code) if code.meaning() == Meaning::Unsupported => return Err(code),
+                Err(code) => {
+                    self.failed("nvmlEventSetWait_v2", code);
+                    break;
+                }
             }
         }
+        Ok(())
     }
 
     fn failed(&self, call: &'static str, code: Code) {

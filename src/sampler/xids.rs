@@ -23,6 +23,11 @@ impl Xids {
         gpus.entry(uuid.to_owned()).or_default();
     }
 
+    /// A GPU turns out not to be watched: nothing is known of its XIDs.
+    pub fn unwatch(&self, uuid: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(uuid);
+    }
+
     /// Notes an XID of a GPU, or of one of its instances.
     pub fn record(&self, uuid: &str, instance: Option<u32>, xid: u64) {
         let mut gpus = self.0.lock().unwrap_or_else(PoisonError::into_inner);

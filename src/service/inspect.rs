@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::reload::Source;
 use super::{ServeError, build_telemetry, loader};
 use crate::catalogue::{Entity, Field, Kind, Plan, Read, Row, Selection, fields};
-use crate::config::{Config, DeviceSelector, Driver};
+use crate::config::{Config, DeviceSelector};
 use crate::nvml::reader::Request;
 use crate::sampler::snapshot::{Gpu, Library, Snapshot, Status};
 use crate::sampler::{PASS_DEADLINE, Sampler, Settings};
@@ -175,6 +175,7 @@ fn look(
         devices,
         quirks: config.quirks,
     });
+    loader(&config.driver).verify()?;
     let sampler = Sampler::start(
         Settings { loader: loader(&config.driver), interval: LOOK, request, give_up_after: None },
         build_telemetry(),
@@ -193,11 +194,6 @@ fn look(
         (seen, snapshot) = sampler.latest.wait(seen, left);
     }
     sampler.stop();
-    if let Driver::Simulated(_) = config.driver
-        && let Library::Down { detail, .. } = &snapshot.library
-    {
-        return Err(ServeError::Counters(detail.clone()));
-    }
     Ok(snapshot)
 }
 

@@ -32,7 +32,7 @@ fn a_gpu_with_driver_label_xid_and_a_row_of_our_own() {
         DCGM_FI_DEV_XID_ERRORS{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",modelName="NVIDIA H200",Hostname="node-a",DCGM_FI_DRIVER_VERSION="570.86.15",err_code="79",err_msg="GPU fell off the PCIe bus"} 79
         # HELP nvml_power_watts Help.
         # TYPE nvml_power_watts gauge
-        nvml_power_watts{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",modelName="NVIDIA H200",Hostname="node-a",DCGM_FI_DRIVER_VERSION="570.86.15"} 312.5
+        nvml_power_watts{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",model_name="NVIDIA H200",Hostname="node-a",DCGM_FI_DRIVER_VERSION="570.86.15"} 312.5
     "##]].assert_eq(&selected(&snapshot, &settings()));
 }
 
@@ -60,11 +60,11 @@ fn instances_repeat_the_boards_dcgm_rows_and_a_board_has_its_own_rows_once() {
         DCGM_FI_DEV_XID_ERRORS{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",modelName="NVIDIA H200",GPU_I_PROFILE="1g.18gb",GPU_I_ID="1",Hostname="node-a",err_code="31",err_msg="GPU page fault - usually an illegal address in the application"} 31
         # HELP nvml_memory_used_bytes Help.
         # TYPE nvml_memory_used_bytes gauge
-        nvml_memory_used_bytes{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",modelName="NVIDIA H200",GPU_I_PROFILE="1g.18gb",GPU_I_ID="1",Hostname="node-a"} 110
-        nvml_memory_used_bytes{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",modelName="NVIDIA H200",GPU_I_PROFILE="1g.18gb",GPU_I_ID="2",Hostname="node-a"} 220
+        nvml_memory_used_bytes{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",model_name="NVIDIA H200",GPU_I_PROFILE="1g.18gb",GPU_I_ID="1",Hostname="node-a"} 110
+        nvml_memory_used_bytes{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",model_name="NVIDIA H200",GPU_I_PROFILE="1g.18gb",GPU_I_ID="2",Hostname="node-a"} 220
         # HELP nvml_power_watts Help.
         # TYPE nvml_power_watts gauge
-        nvml_power_watts{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",modelName="NVIDIA H200",Hostname="node-a"} 300
+        nvml_power_watts{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",model_name="NVIDIA H200",Hostname="node-a"} 300
     "##]].assert_eq(&selected(&snapshot, &settings()));
 }
 
@@ -85,7 +85,7 @@ fn a_split_gpu_can_be_a_row_beside_its_instances() {
         DCGM_FI_DEV_GPU_TEMP{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",modelName="NVIDIA H200",GPU_I_PROFILE="1g.18gb",GPU_I_ID="1",Hostname="node-a"} 41
         # HELP nvml_power_watts Help.
         # TYPE nvml_power_watts gauge
-        nvml_power_watts{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",modelName="NVIDIA H200",Hostname="node-a"} 300
+        nvml_power_watts{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",model_name="NVIDIA H200",Hostname="node-a"} 300
     "##]].assert_eq(&selected(&snapshot, &settings()));
 }
 
@@ -143,14 +143,14 @@ fn rows_of_one_name_are_one_family_in_their_order() {
     expect![[r##"
         # HELP nvml_clock_event Help.
         # TYPE nvml_clock_event gauge
-        nvml_clock_event{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",modelName="NVIDIA H200",Hostname="node-a",DCGM_FI_DRIVER_VERSION="570.86.15",reason="idle"} 0
-        nvml_clock_event{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",modelName="NVIDIA H200",Hostname="node-a",DCGM_FI_DRIVER_VERSION="570.86.15",reason="power"} 1
-        nvml_clock_event{gpu="1",UUID="GPU-00000001",pci_bus_id="00000000:1C:00.0",device="nvidia1",modelName="NVIDIA H200",Hostname="node-a",DCGM_FI_DRIVER_VERSION="570.86.15",reason="idle"} 0
-        nvml_clock_event{gpu="1",UUID="GPU-00000001",pci_bus_id="00000000:1C:00.0",device="nvidia1",modelName="NVIDIA H200",Hostname="node-a",DCGM_FI_DRIVER_VERSION="570.86.15",reason="power"} 1
+        nvml_clock_event{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",model_name="NVIDIA H200",Hostname="node-a",DCGM_FI_DRIVER_VERSION="570.86.15",reason="idle"} 0
+        nvml_clock_event{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",model_name="NVIDIA H200",Hostname="node-a",DCGM_FI_DRIVER_VERSION="570.86.15",reason="power"} 1
+        nvml_clock_event{gpu="1",UUID="GPU-00000001",pci_bus_id="00000000:1C:00.0",device="nvidia1",model_name="NVIDIA H200",Hostname="node-a",DCGM_FI_DRIVER_VERSION="570.86.15",reason="idle"} 0
+        nvml_clock_event{gpu="1",UUID="GPU-00000001",pci_bus_id="00000000:1C:00.0",device="nvidia1",model_name="NVIDIA H200",Hostname="node-a",DCGM_FI_DRIVER_VERSION="570.86.15",reason="power"} 1
         # HELP nvml_energy_joules_total Help.
         # TYPE nvml_energy_joules_total counter
-        nvml_energy_joules_total{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",modelName="NVIDIA H200",Hostname="node-a",DCGM_FI_DRIVER_VERSION="570.86.15"} 7
-        nvml_energy_joules_total{gpu="1",UUID="GPU-00000001",pci_bus_id="00000000:1C:00.0",device="nvidia1",modelName="NVIDIA H200",Hostname="node-a",DCGM_FI_DRIVER_VERSION="570.86.15"} 7
+        nvml_energy_joules_total{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",model_name="NVIDIA H200",Hostname="node-a",DCGM_FI_DRIVER_VERSION="570.86.15"} 7
+        nvml_energy_joules_total{gpu="1",UUID="GPU-00000001",pci_bus_id="00000000:1C:00.0",device="nvidia1",model_name="NVIDIA H200",Hostname="node-a",DCGM_FI_DRIVER_VERSION="570.86.15"} 7
     "##]].assert_eq(&selected(&snapshot, &settings()));
 }
 
@@ -209,20 +209,20 @@ fn what_is_there_and_how_fresh_it_is() {
         nvml_driver_info{driver_version="570.86.15",nvml_version="12.570.86.15",cuda_version="12.8",Hostname="node-a"} 1
         # HELP nvml_device_info Facts about each GPU that do not change.
         # TYPE nvml_device_info gauge
-        nvml_device_info{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",modelName="NVIDIA H200",Hostname="node-a",architecture="hopper",minor_number="0"} 1
-        nvml_device_info{gpu="1",UUID="GPU-00000001",pci_bus_id="00000000:1C:00.0",device="nvidia1",modelName="NVIDIA H200",Hostname="node-a",architecture="hopper",minor_number="1"} 1
-        nvml_device_info{gpu="2",UUID="GPU-00000002",pci_bus_id="00000000:1D:00.0",device="nvidia2",modelName="NVIDIA H200",Hostname="node-a",architecture="hopper",minor_number="2"} 1
-        nvml_device_info{gpu="3",UUID="GPU-00000003",pci_bus_id="00000000:1E:00.0",device="nvidia3",modelName="NVIDIA H200",Hostname="node-a",architecture="hopper",minor_number="3"} 1
+        nvml_device_info{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",model_name="NVIDIA H200",Hostname="node-a",architecture="hopper",minor_number="0"} 1
+        nvml_device_info{gpu="1",UUID="GPU-00000001",pci_bus_id="00000000:1C:00.0",device="nvidia1",model_name="NVIDIA H200",Hostname="node-a",architecture="hopper",minor_number="1"} 1
+        nvml_device_info{gpu="2",UUID="GPU-00000002",pci_bus_id="00000000:1D:00.0",device="nvidia2",model_name="NVIDIA H200",Hostname="node-a",architecture="hopper",minor_number="2"} 1
+        nvml_device_info{gpu="3",UUID="GPU-00000003",pci_bus_id="00000000:1E:00.0",device="nvidia3",model_name="NVIDIA H200",Hostname="node-a",architecture="hopper",minor_number="3"} 1
         # HELP nvml_mig_instance_info MIG compute instances and their UUIDs.
         # TYPE nvml_mig_instance_info gauge
         nvml_mig_instance_info{gpu="0",UUID="GPU-00000000",GPU_I_ID="1",GPU_I_PROFILE="1g.18gb",compute_instance="0",mig_uuid="MIG-1",Hostname="node-a"} 1
         nvml_mig_instance_info{gpu="0",UUID="GPU-00000000",GPU_I_ID="2",GPU_I_PROFILE="1g.18gb",compute_instance="0",mig_uuid="MIG-2",Hostname="node-a"} 1
         # HELP nvml_exporter_device_up Whether the GPU has a fresh, complete reading.
         # TYPE nvml_exporter_device_up gauge
-        nvml_exporter_device_up{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",modelName="NVIDIA H200",Hostname="node-a"} 1
-        nvml_exporter_device_up{gpu="1",UUID="GPU-00000001",pci_bus_id="00000000:1C:00.0",device="nvidia1",modelName="NVIDIA H200",Hostname="node-a"} 0
-        nvml_exporter_device_up{gpu="2",UUID="GPU-00000002",pci_bus_id="00000000:1D:00.0",device="nvidia2",modelName="NVIDIA H200",Hostname="node-a"} 0
-        nvml_exporter_device_up{gpu="3",UUID="GPU-00000003",pci_bus_id="00000000:1E:00.0",device="nvidia3",modelName="NVIDIA H200",Hostname="node-a"} 0
+        nvml_exporter_device_up{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",model_name="NVIDIA H200",Hostname="node-a"} 1
+        nvml_exporter_device_up{gpu="1",UUID="GPU-00000001",pci_bus_id="00000000:1C:00.0",device="nvidia1",model_name="NVIDIA H200",Hostname="node-a"} 0
+        nvml_exporter_device_up{gpu="2",UUID="GPU-00000002",pci_bus_id="00000000:1D:00.0",device="nvidia2",model_name="NVIDIA H200",Hostname="node-a"} 0
+        nvml_exporter_device_up{gpu="3",UUID="GPU-00000003",pci_bus_id="00000000:1E:00.0",device="nvidia3",model_name="NVIDIA H200",Hostname="node-a"} 0
         # HELP nvml_exporter_device_down Why the GPU has no fresh reading.
         # TYPE nvml_exporter_device_down gauge
         nvml_exporter_device_down{reason="stale",gpu="1",UUID="GPU-00000001",Hostname="node-a"} 1
@@ -230,10 +230,10 @@ fn what_is_there_and_how_fresh_it_is() {
         nvml_exporter_device_down{reason="lost",gpu="3",UUID="GPU-00000003",Hostname="node-a"} 1
         # HELP nvml_exporter_reading_age_seconds Age of the GPU's newest reading when the page was made.
         # TYPE nvml_exporter_reading_age_seconds gauge
-        nvml_exporter_reading_age_seconds{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",modelName="NVIDIA H200",Hostname="node-a"} 1.5
-        nvml_exporter_reading_age_seconds{gpu="1",UUID="GPU-00000001",pci_bus_id="00000000:1C:00.0",device="nvidia1",modelName="NVIDIA H200",Hostname="node-a"} 31
-        nvml_exporter_reading_age_seconds{gpu="2",UUID="GPU-00000002",pci_bus_id="00000000:1D:00.0",device="nvidia2",modelName="NVIDIA H200",Hostname="node-a"} 0
-        nvml_exporter_reading_age_seconds{gpu="3",UUID="GPU-00000003",pci_bus_id="00000000:1E:00.0",device="nvidia3",modelName="NVIDIA H200",Hostname="node-a"} 0
+        nvml_exporter_reading_age_seconds{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",model_name="NVIDIA H200",Hostname="node-a"} 1.5
+        nvml_exporter_reading_age_seconds{gpu="1",UUID="GPU-00000001",pci_bus_id="00000000:1C:00.0",device="nvidia1",model_name="NVIDIA H200",Hostname="node-a"} 31
+        nvml_exporter_reading_age_seconds{gpu="2",UUID="GPU-00000002",pci_bus_id="00000000:1D:00.0",device="nvidia2",model_name="NVIDIA H200",Hostname="node-a"} 0
+        nvml_exporter_reading_age_seconds{gpu="3",UUID="GPU-00000003",pci_bus_id="00000000:1E:00.0",device="nvidia3",model_name="NVIDIA H200",Hostname="node-a"} 0
         # HELP nvml_exporter_last_pass_timestamp_seconds When the newest pass over a GPU was complete, in Unix time.
         # TYPE nvml_exporter_last_pass_timestamp_seconds gauge
         nvml_exporter_last_pass_timestamp_seconds 1699999998.5
@@ -326,7 +326,7 @@ fn openmetrics_keeps_names_and_calls_dcgms_counters_unknown() {
         DCGM_FI_DEV_PCIE_REPLAY_COUNTER{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",modelName="NVIDIA H200",Hostname="node-a"} 3
         # HELP nvml_energy_joules Help.
         # TYPE nvml_energy_joules counter
-        nvml_energy_joules_total{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",modelName="NVIDIA H200",Hostname="node-a"} 7
+        nvml_energy_joules_total{gpu="0",UUID="GPU-00000000",pci_bus_id="00000000:1B:00.0",device="nvidia0",model_name="NVIDIA H200",Hostname="node-a"} 7
     "##]].assert_eq(selected);
     assert!(page.ends_with("\n# EOF\n") && page.matches("# EOF").count() == 1);
 }

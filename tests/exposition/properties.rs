@@ -171,7 +171,8 @@ fn point(
         labels.push((if scheme.old_namespace { "uuid" } else { "UUID" }, identity.uuid.clone()));
         labels.push(("pci_bus_id", identity.pci_bus_id.clone()));
         labels.push(("device", format!("nvidia{index}")));
-        labels.push(("modelName", identity.model.clone()));
+        let model = if row.field.id == 0 { "model_name" } else { "modelName" };
+        labels.push((model, identity.model.clone()));
         if let Some(instance) = instance {
             labels.push(("GPU_I_PROFILE", instance.identity.profile.clone()));
             labels.push(("GPU_I_ID", instance.identity.gpu_instance.to_string()));

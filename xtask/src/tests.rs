@@ -8,5 +8,10 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     needs::python_packages()?;
     // The simulator's library first: the tests load it, and cargo does not know that.
     shell::run(&mut cargo(&["build", "--workspace"]))?;
-    shell::run(cargo(&["test", "--workspace", "--no-fail-fast"]).args(arguments))
+    // The black-box tests wait for processes most of the time.
+    let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"]);
+    if std::env::var_os("RUST_TEST_THREADS").is_none() {
+        tests.env("RUST_TEST_THREADS", "6");
+    }
+    shell::run(tests.args(arguments))
 }
