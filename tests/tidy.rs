@@ -256,7 +256,9 @@ fn documented_flags_exist() {
     let help = String::from_utf8(help.stdout).unwrap();
     let known = flags(&help);
     let mut unknown = Vec::new();
-    for page in documents().iter().filter(|page| page.path != "CHANGELOG.md") {
+    // The one tells of flags that were, the other of a script's.
+    let elsewhere = ["CHANGELOG.md", "docs/device-check.md"];
+    for page in documents().iter().filter(|page| !page.is_in(&elsewhere)) {
         let flags = flags(&page.text).into_iter().filter(|flag| !known.contains(flag));
         unknown.extend(flags.map(|flag| format!("{}: {flag}", page.path)));
     }
