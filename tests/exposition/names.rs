@@ -80,6 +80,15 @@ fn no_field_takes_the_name_of_a_family_that_is_always_there() {
 }
 
 #[test]
+fn each_family_that_is_always_there_is_documented() {
+    let document = include_str!("../../docs/own-metrics.md");
+    for family in always_there() {
+        let name = format!("`{}`", family.name);
+        assert!(document.contains(&name), "{name} is missing in docs/own-metrics.md");
+    }
+}
+
+#[test]
 fn our_own_families_follow_the_conventions() {
     for family in always_there() {
         let name = &family.name;
