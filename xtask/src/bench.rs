@@ -103,7 +103,7 @@ fn mebibytes(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / (1024.0 * 1024.0))
 }
 
-/// metrics.csv with every row on.
+/// metrics.csv with every family on.
 fn every_field() -> Outcome<PathBuf> {
     let all = |path: &Path| -> std::io::Result<PathBuf> {
         let rows = std::fs::read_to_string(shell::root().join("metrics.csv"))?;
@@ -116,12 +116,15 @@ fn every_field() -> Outcome<PathBuf> {
     all(&shell::target().join("bench")).map_err(|error| format!("metrics.csv: {error}"))
 }
 
-/// `# NAME, type, help` without its `# `.
+/// `# NAME, type, help` without its `# `. Labels stay as they are: twenty of them on every
+/// series would measure nothing that anybody serves.
 fn switched_on(line: &str) -> &str {
     let Some(row) = line.strip_prefix("# ") else { return line };
-    let name = row.split(',').next().unwrap_or_default();
+    let mut columns = row.split(',').map(str::trim);
+    let name = columns.next().unwrap_or_default();
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if row.contains(',') && name.contains('_') && name.chars().all(is_name) { row } else { line }
+    let is_family = columns.next().is_some_and(|kind| ["counter", "gauge"].contains(&kind));
+    if is_family && name.contains('_') && name.chars().all(is_name) { row } else { line }
 }
 
 /// The benchmarks that need no process: rendering, a pass.
