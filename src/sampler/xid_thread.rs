@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::xids::Xids;
 use crate::nvml::raw_handle::Handle;
@@ -12,6 +12,10 @@ use crate::telemetry::Telemetry;
 
 /// The pause before a broken event set is built again.
 const REBUILD: Duration = Duration::from_secs(1);
+
+/// A wait that ends sooner without an event did not block, as some stand-ins for NVML do not:
+/// the thread sleeps instead of spinning.
+const SHORTEST_WAIT: Duration = Duration::from_millis(100);
 
 /// A running watch over a set of GPUs. Dropping it asks the thread to end, which it does within
 /// one wait of the event set.
@@ -98,7 +102,9 @@ impl Work {
     /// Waits until the set is of no use any more; an error means that no set ever will be.
     fn wait(&self, watch: &XidWatch<'_>) -> Result<(), Code> {
         while !self.stopped() {
+            let begun = Instant::now();
             match watch.wait() {
+                Ok(None) if begun.elapsed() < SHORTEST_WAIT => thread::sleep(SHORTEST_WAIT),
                 Ok(None) => {}
                 Ok(Some(event)) => {
                     let gpu_instance = event.gpu_instance;

@@ -10,6 +10,7 @@ mod conformance_process;
 mod errors;
 mod faults;
 mod faults_driver;
+mod names;
 mod pages;
 mod plan;
 mod prometheus;
