@@ -11,7 +11,9 @@ use crate::shell::{self, Outcome};
 const SCENARIO: &str = "dense-16x7";
 /// A value that each GPU has; a page with it is a page with readings.
 const SIGN_OF_LIFE: &str = "\nDCGM_FI_DEV_GPU_TEMP{";
-/// Counts one observation a pass and GPU.
+/// One a GPU.
+const DEVICES: &str = "nvml_exporter_device_up{";
+/// Counts one observation a pass and GPU, over all GPUs.
 const PASSES: &str = "nvml_exporter_pass_duration_seconds_count";
 /// How long the first page may take before a run fails.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -74,6 +76,20 @@ impl Exporter {
         })
     }
 
+    /// What has been used once so many passes were made. Fails when the exporter does not keep up.
+    pub(super) fn after(&self, passes: u64, interval: Duration) -> Outcome<Usage> {
+        let rounds = u32::try_from(passes).unwrap_or(u32::MAX);
+        let until = Instant::now() + interval * rounds * 2 + PATIENCE;
+        while Instant::now() < until {
+            let usage = self.usage()?;
+            if usage.passes >= passes {
+                return Ok(usage);
+            }
+            std::thread::sleep(interval * 10);
+        }
+        Err(format!("fewer than {passes} passes in twice their time"))
+    }
+
     /// CPU time of all threads, in user and kernel mode.
     pub(super) fn cpu(&self) -> Outcome<Duration> {
         let stat = self.proc("stat")?;
@@ -115,11 +131,13 @@ fn kibibytes(status: &str, key: &str) -> Outcome<u64> {
         .ok_or_else(|| format!("/proc/PID/status has no {key}"))
 }
 
-/// Passes of the GPU that has made most of them.
+/// Passes over all GPUs: the histogram counts each GPU's alone.
 fn passes(page: &str) -> Outcome<u64> {
-    page.lines()
-        .filter(|line| line.starts_with(PASSES))
-        .filter_map(|line| line.rsplit_once(' ')?.1.parse().ok())
-        .max()
-        .ok_or_else(|| format!("the page has no {PASSES}"))
+    let count = |line: &str| line.rsplit_once(' ')?.1.parse::<u64>().ok();
+    let observed = page.lines().find(|line| line.starts_with(PASSES)).and_then(count);
+    let gpus = page.lines().filter(|line| line.starts_with(DEVICES)).count() as u64;
+    match (observed, gpus) {
+        (Some(observed), 1..) => Ok(observed / gpus),
+        _ => Err(format!("the page lacks {PASSES} or {DEVICES}")),
+    }
 }
