@@ -62,9 +62,13 @@ impl Stop {
     }
 }
 
-/// clap's message in one line with its suggestion, as all our messages are.
+/// clap's message of a mistake in one line with its suggestion, as all our messages are.
 fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();
+    if !error.use_stderr() {
+        // Help and the version are no mistakes.
+        return text;
+    }
     let mut lines = text.lines().map(str::trim);
     let problem = lines.next().unwrap_or_default().trim_start_matches("error: ");
     let tip = lines.find_map(|line| line.strip_prefix("tip: "));

@@ -41,10 +41,11 @@ fn compare(page: &Page, row: &Value, name: &str, value: &Value) -> Result<(), St
         ));
     }
     if let Some(sample) = sample {
+        let model = if name.starts_with("DCGM_") { "modelName" } else { "model_name" };
         for (label, key) in [
             ("UUID", "uuid"),
             ("pci_bus_id", "pci_bus_id"),
-            ("modelName", "model"),
+            (model, "model"),
             ("DCGM_FI_DRIVER_VERSION", "driver"),
         ] {
             assert_eq!(sample.label(label), row[key].as_str(), "{name}: {label}");
