@@ -3,9 +3,9 @@
 //! The library answers at the C ABI of `nvml.h` for machines that exist only in scenario files.
 //! It is loaded by the exporter (`--simulate`), by its tests, and by any other NVML client.
 //!
-//! One call runs like this: an exported function in [`api`] hands its arguments to [`call`], which
+//! One call runs like this: an exported function in `api` hands its arguments to `call`, which
 //! reads new lines of the control file, applies the faults they asked for, resolves the handle, and
-//! then lets the function answer from the [`world`]. Nothing runs between calls: every value is a
+//! then lets the function answer from the `world`. Nothing runs between calls: every value is a
 //! function of the scenario, the seed and the time.
 #![expect(
     unsafe_code,

@@ -33,12 +33,21 @@ pub(super) fn source(
     if machine.exists(&path) { Counters::File { path, explicit: false } } else { Counters::BuiltIn }
 }
 
+/// Where dcgm-exporter's image has its files.
+const DCGM_EXPORTERS: &str = "/etc/dcgm-exporter";
+
 /// A file that somebody asked for: it must be there, for other metrics than those asked for would
 /// be a silent mistake.
 fn explicit(typed: &Typed, machine: &dyn Machine, found: &mut Findings) -> Counters {
     let path = Path::new(&typed.text);
     if typed.text.is_empty() || !machine.exists(path) {
-        found.refuse(typed, "there is no such file; allowed: a counters file (CSV)");
+        let hint = if path.starts_with(DCGM_EXPORTERS) {
+            "; it came with dcgm-exporter's image: mount it there, or leave the flag and its \
+             variable out for the built-in selection"
+        } else {
+            ""
+        };
+        found.refuse(typed, format!("there is no such file; allowed: a counters file (CSV){hint}"));
     }
     Counters::File { path: path.to_owned(), explicit: true }
 }

@@ -10,6 +10,7 @@ use nvml_wrapper::bitmasks::InitFlags;
 use nvml_wrapper::error::NvmlError;
 
 use super::code::Code;
+use super::elf;
 use crate::sampler::snapshot::LibraryFacts;
 
 /// The names that the dynamic linker resolves: containers hold only the versioned one, some
@@ -172,6 +173,10 @@ impl Loader {
         // An image can carry an empty placeholder that hides the host's library.
         if std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0) {
             return Err(Attempt::Next(format!("{}: empty file", path.display())));
+        }
+        if elf::is_cut_off(path) {
+            let path = path.display();
+            return Err(Attempt::Next(format!("{path}: not complete; is it being copied?")));
         }
         // SAFETY: running the library's initialisers is what loading NVML means; the path is
         // the operator's or one of the driver's own.

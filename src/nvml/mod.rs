@@ -3,11 +3,12 @@
 //! `nvml-wrapper` loads the library, holds its symbols and ends the session. Getters that the
 //! wrapper has right are called through it; those that it lacks or gets wrong (no `scopeId`, a
 //! truncated bit mask, an enum that refuses new values) are called through the same symbol table
-//! in [`raw`]. Everything that leaves this module is plain data.
+//! in `raw`. Everything that leaves this module is plain data.
 #![expect(unsafe_code, reason = "NVML is a C library; each block says why it is sound")]
 
 pub mod calls;
 pub mod code;
+mod elf;
 pub mod events;
 mod facts;
 mod field_values;

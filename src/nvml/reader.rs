@@ -52,6 +52,8 @@ pub struct Pass {
     pub outcome: Result<GpuReading, Code>,
     /// Calls that failed otherwise than by being unsupported: function and code.
     pub errors: Vec<(&'static str, Code)>,
+    /// Calls and field values that the driver answered.
+    pub answered: usize,
 }
 
 /// Reads one GPU. Holds what is remembered between passes; a new session, handle or request
@@ -100,7 +102,7 @@ impl Reader {
                 unsupported: std::mem::take(&mut work.unsupported),
             },
         );
-        Pass { outcome, errors: work.errors }
+        Pass { outcome, errors: work.errors, answered: work.answered }
     }
 
     fn bind(
@@ -287,6 +289,7 @@ impl Bound {
                 match value {
                     Ok(Stamped { number, .. }) => {
                         let mut numbers: Numbers = Default::default();
+                        work.answered += 1;
                         numbers[0] = Some(number);
                         work.samples(&planned.takers, &numbers, link, board);
                     }

@@ -24,6 +24,8 @@ pub(super) struct Work<'a> {
     pub(super) session: &'a Session,
     pub(super) request: &'a Request,
     pub(super) errors: Vec<(&'static str, Code)>,
+    /// Calls and field values that the driver answered in this pass.
+    pub(super) answered: usize,
     pub(super) unsupported: Vec<(u16, &'static str)>,
     pub(super) labels: Vec<(u16, Arc<str>)>,
     /// What was answered about links: DCGM's rows of one link and ours of all links share it.
@@ -37,6 +39,7 @@ impl<'a> Work<'a> {
             session,
             request,
             errors: Vec::new(),
+            answered: 0,
             unsupported: Vec::new(),
             labels: Vec::new(),
             link_errors: HashMap::new(),
@@ -92,6 +95,7 @@ impl<'a> Work<'a> {
     ) -> Result<(), Code> {
         match answer {
             Ok(numbers) => {
+                self.answered += 1;
                 self.samples(&planned.takers, &numbers, link, samples);
                 Ok(())
             }

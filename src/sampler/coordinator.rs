@@ -266,7 +266,8 @@ impl Coordinator {
         let gpu = &mut self.gpus[position];
         let before = gpu.status;
         match pass.outcome {
-            Ok(reading) if reading.board.is_empty() && !pass.errors.is_empty() => gpu.down("error"),
+            // Facts are remembered and make no reading.
+            Ok(_) if pass.answered == 0 && !pass.errors.is_empty() => gpu.down("error"),
             Ok(reading) => gpu.up(reading),
             Err(code) => gpu.down(refusal(code)),
         }

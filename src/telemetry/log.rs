@@ -54,7 +54,12 @@ where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
     let filter = EnvFilter::builder().parse(&settings.directives)?;
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
+    // A line that cannot be written is lost. Told of that, standard error would fail again, and
+    // take down the thread that had something to say.
+    let lines = tracing_subscriber::fmt()
+        .log_internal_errors(false)
+        .with_env_filter(filter)
+        .with_writer(writer);
     Ok(match settings.format {
         LogFormat::Text => Box::new(lines.with_ansi(colours).finish()),
         LogFormat::Json => Box::new(lines.json().flatten_event(true).with_ansi(false).finish()),
