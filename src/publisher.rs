@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use crate::exposition::{Renderer, Settings};
 use crate::http::{ConfigStatus, DeviceLine, PageStore, Status};
 use crate::sampler::snapshot::{Gpu, Library, Snapshot, Status as GpuStatus};
-use crate::sampler::{Beat, Latest};
+use crate::sampler::{Beat, Latest, Vital};
 use crate::telemetry::Telemetry;
 
 /// A page is made anew at least this often, so that ages and staleness stay true when no new
@@ -33,6 +33,8 @@ pub struct Publisher {
     pub config: Arc<ArcSwap<ConfigStatus>>,
     /// Shows that the thread moves.
     pub beat: Arc<Beat>,
+    /// Tells when it has panicked.
+    pub vital: Vital,
 }
 
 impl Publisher {

@@ -17,7 +17,7 @@ use crate::exposition::{Encoding, Format, HostLabel, LabelScheme, Settings as Pa
 use crate::http::{self, App, Limits, Listeners, PageStore, Status, WebConfig};
 use crate::nvml::{LoadError, Loader};
 use crate::publisher::Publisher;
-use crate::sampler::{Beat, PASS_DEADLINE, Sampler, Settings as SamplerSettings};
+use crate::sampler::{Beat, Ended, PASS_DEADLINE, Sampler, Settings as SamplerSettings};
 use crate::telemetry::Telemetry;
 use crate::telemetry::metrics::Build;
 use reload::{Reloader, Source};
@@ -48,12 +48,23 @@ pub enum ServeError {
     /// The web configuration file is wrong.
     #[error(transparent)]
     Web(#[from] http::WebConfigError),
+    /// The directory of the debugging dumps cannot be made.
+    #[error("--dump-directory={directory}: cannot be made: {source}")]
+    Dump {
+        /// As given.
+        directory: String,
+        /// Why not.
+        source: std::io::Error,
+    },
     /// A thread or the runtime cannot be started, or a signal cannot be caught.
     #[error("cannot start: {0}")]
     Start(#[from] std::io::Error),
     /// NVML stayed away for longer than allowed.
     #[error("NVML is not usable, and --exit-without-driver={} s is over", .0.as_secs())]
     NoDriver(Duration),
+    /// A thread has panicked; what it said stands above in the log.
+    #[error("the {0} thread has panicked; this is a defect of nvml-exporter, please report it")]
+    Died(&'static str),
 }
 
 /// Serves until SIGTERM, SIGINT or SIGQUIT.
@@ -78,12 +89,11 @@ async fn serve(config: Config) -> Result<(), ServeError> {
     let source = Source::new(&config);
     let loaded = source.load().map_err(|errors| ServeError::Counters(errors.join("\n")))?;
     let web = match &config.web.config_file {
-        Some(path) => WebConfig::load(path)?,
-        None => WebConfig::plain(),
+        Some(path) => Arc::new(WebConfig::load(path)?),
+        None => Arc::new(WebConfig::plain()),
     };
     let listeners = listen(&config)?;
     let telemetry = build_telemetry();
-    telemetry.record_reload(true);
     let sampler = Arc::new(Sampler::start(
         SamplerSettings {
             loader: loader(&config.driver),
@@ -93,9 +103,7 @@ async fn serve(config: Config) -> Result<(), ServeError> {
         },
         telemetry.clone(),
     )?);
-    if let Some(dump) = config.dump.clone() {
-        dump::start(dump, Arc::clone(&sampler.latest))?;
-    }
+    start_dumps(&config, &sampler)?;
     let pages = PageStore::default();
     let status = Arc::new(ArcSwap::from_pointee(Status::default()));
     let config_status = Arc::new(ArcSwap::from_pointee(loaded.status));
@@ -108,44 +116,47 @@ async fn serve(config: Config) -> Result<(), ServeError> {
         status: Arc::clone(&status),
         config: Arc::clone(&config_status),
         beat: Arc::clone(&rendered),
+        vital: sampler.vital("render"),
     }
     .start()?;
     let app = App {
         liveness: liveness(&sampler, rendered, config.interval),
         observer: Arc::new(Scrapes(telemetry.clone())),
         openmetrics: config.openmetrics,
-        web: Arc::new(web),
+        web: Arc::clone(&web),
         ..App::new(pages, status, limits(&config))
     };
-    let reloader = Reloader::new(source, Arc::clone(&sampler), telemetry, config_status)?;
+    let reloader = Reloader::new(source, Arc::clone(&sampler), telemetry, config_status, web)?;
     let reloading = tokio::spawn(reloader.run());
-    let mut gave_up = sampler.gave_up.clone();
-    let mut without_driver = false;
+    let mut ended = None;
     let stop = async {
         tokio::select! {
             () = any(&mut quit) => tracing::info!("stopping"),
-            () = given_up(&mut gave_up) => without_driver = true,
+            why = sampler.ended() => ended = Some(why),
         }
     };
     http::serve(listeners, app, stop).await?;
     reloading.abort();
     sampler.stop();
-    match config.exit_without_driver {
-        Some(bound) if without_driver => Err(ServeError::NoDriver(bound)),
-        _ => Ok(()),
+    match ended {
+        None => Ok(()),
+        Some(Ended::NoDriver) => {
+            Err(ServeError::NoDriver(config.exit_without_driver.unwrap_or_default()))
+        }
+        Some(Ended::Died(thread)) => Err(ServeError::Died(thread)),
     }
+}
+
+fn start_dumps(config: &Config, sampler: &Sampler) -> Result<(), ServeError> {
+    let Some(dump) = config.dump.clone() else { return Ok(()) };
+    let directory = dump.directory.display().to_string();
+    dump::start(dump, Arc::clone(&sampler.latest))
+        .map_err(|source| ServeError::Dump { directory, source })
 }
 
 async fn any(signals: &mut [Signal]) {
     let waits = signals.iter_mut().map(|signal| Box::pin(signal.recv()));
     futures_util::future::select_all(waits).await;
-}
-
-async fn given_up(gave_up: &mut tokio::sync::watch::Receiver<bool>) {
-    if gave_up.wait_for(|gave_up| *gave_up).await.is_err() {
-        // The library thread ended without giving up.
-        std::future::pending::<()>().await;
-    }
 }
 
 fn build_telemetry() -> Telemetry {

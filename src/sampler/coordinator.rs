@@ -15,6 +15,10 @@ use crate::config::{GpuId, InstanceId};
 use crate::nvml::{Code, Found, Meaning, Pass, Session, Target, reader::Request};
 use crate::telemetry::Telemetry;
 
+/// Beside one interval, the library thread is silent for so long at most: the longest pause
+/// between two attempts to load NVML, and looking GPUs up.
+const LIBRARY_STUCK: Duration = Duration::from_secs(30);
+
 /// What the sampler is connected to.
 pub(super) struct Wiring {
     pub(super) events: Sender<Event>,
@@ -23,6 +27,8 @@ pub(super) struct Wiring {
     pub(super) telemetry: Telemetry,
     pub(super) latest: Arc<Latest<Snapshot>>,
     pub(super) beat: Arc<Beat>,
+    /// The library thread's.
+    pub(super) library_beat: Arc<Beat>,
 }
 
 pub(super) struct Coordinator {
@@ -38,6 +44,7 @@ pub(super) struct Coordinator {
     publish_at: Option<Instant>,
     warm: bool,
     job: u64,
+    library_stuck: bool,
     /// Names of the device selector that were last reported as belonging to no device.
     unmatched: Vec<String>,
 }
@@ -56,6 +63,7 @@ impl Coordinator {
             publish_at: None,
             warm: false,
             job: 0,
+            library_stuck: false,
             unmatched: Vec::new(),
         }
     }
@@ -70,6 +78,7 @@ impl Coordinator {
             self.wiring.beat.beat();
             let now = Instant::now();
             self.give_up_late(now);
+            self.notice_stuck_library();
             if now >= self.next_pass {
                 self.begin_pass(now);
             }
@@ -315,6 +324,17 @@ impl Coordinator {
             }
             self.unmatched = unmatched;
         }
+    }
+
+    /// NVML can hang while it is initialised or GPUs are counted. Known GPUs are read all the same,
+    /// but one that comes or goes is not noticed.
+    fn notice_stuck_library(&mut self) {
+        let stuck = self.wiring.library_beat.age() > self.interval + LIBRARY_STUCK;
+        if stuck && !self.library_stuck {
+            tracing::error!("NVML does not return from being initialised or counting GPUs");
+            self.wiring.telemetry.record_error("nvmlDeviceGetCount_v2", "TIMEOUT");
+        }
+        self.library_stuck = stuck;
     }
 
     fn command(&self, command: Command) {

@@ -5,10 +5,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tokio::sync::watch;
+
 use super::lookup::Lookups;
 use super::xid_thread::XidThread;
 use super::xids::Xids;
-use super::{Command, Event};
+use super::{Beat, Command, Ended, Event};
 use crate::nvml::{Code, Found, Loader, Meaning, Session, topology};
 use crate::telemetry::Telemetry;
 
@@ -33,7 +35,9 @@ pub(super) struct LibraryThread {
     pub(super) loader: Loader,
     pub(super) interval: Duration,
     pub(super) give_up_after: Option<Duration>,
-    pub(super) despair: tokio::sync::watch::Sender<bool>,
+    pub(super) ended: watch::Sender<Option<Ended>>,
+    /// Shows that the thread is not stuck in NVML.
+    pub(super) beat: Arc<Beat>,
     pub(super) events: Sender<Event>,
     pub(super) orders: Receiver<Command>,
     pub(super) xids: Arc<Xids>,
@@ -52,6 +56,7 @@ impl LibraryThread {
         let mut away_since = Instant::now();
         let mut said = String::new();
         loop {
+            self.beat.beat();
             let (reason, detail) = match self.loader.open() {
                 Ok(session) => {
                     said.clear();
@@ -82,8 +87,7 @@ impl LibraryThread {
                 return;
             }
             if self.give_up_after.is_some_and(|bound| away_since.elapsed() >= bound) {
-                // Nobody listens any more when the process is ending.
-                let _ = self.despair.send(true);
+                self.ended.send_replace(Some(Ended::NoDriver));
             }
             if self.sleep(pause) {
                 return;
@@ -131,6 +135,7 @@ impl LibraryThread {
         let mut known: Vec<Found> = Vec::new();
         let mut enumerated = None;
         loop {
+            self.beat.beat();
             let refused = known.iter().any(|gpu| gpu.refused.is_some());
             let every = if refused { RETRY_REFUSED_EVERY } else { ENUMERATE_EVERY };
             let due = enumerated.is_none_or(|at: Instant| at.elapsed() >= every);

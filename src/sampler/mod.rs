@@ -16,6 +16,7 @@ mod library;
 mod lookup;
 pub mod snapshot;
 mod tracked;
+mod vital;
 mod xid_thread;
 pub mod xids;
 
@@ -24,11 +25,14 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tokio::sync::watch;
+
 use crate::nvml::{Found, Loader, Pass, Session, reader::Request};
 use crate::telemetry::Telemetry;
 pub use beat::Beat;
 pub use latest::Latest;
 use snapshot::{Library, Snapshot};
+pub use vital::{Ended, Vital};
 use xids::Xids;
 
 /// A GPU that has not finished its pass after this long is given up until it does: its series
@@ -91,8 +95,7 @@ pub struct Sampler {
     pub latest: Arc<Latest<Snapshot>>,
     /// Shows that the sampling loop moves.
     pub beat: Arc<Beat>,
-    /// Fires when NVML has been away for longer than `Settings::give_up_after`.
-    pub gave_up: tokio::sync::watch::Receiver<bool>,
+    ended: watch::Sender<Option<Ended>>,
 }
 
 impl Sampler {
@@ -100,7 +103,7 @@ impl Sampler {
     pub fn start(settings: Settings, telemetry: Telemetry) -> std::io::Result<Self> {
         let (events, inbox) = mpsc::channel();
         let (commands, orders) = mpsc::channel();
-        let (despair, gave_up) = tokio::sync::watch::channel(false);
+        let (ended, _) = watch::channel(None);
         let xids = Arc::new(Xids::default());
         let latest = Arc::new(Latest::new(Snapshot {
             taken: std::time::SystemTime::now(),
@@ -109,17 +112,23 @@ impl Sampler {
             gpus: Vec::new(),
         }));
         let beat = Arc::new(Beat::default());
+        let library_beat = Arc::new(Beat::default());
         let library = library::LibraryThread {
             loader: settings.loader.clone(),
             interval: settings.interval,
             give_up_after: settings.give_up_after,
-            despair,
+            ended: ended.clone(),
+            beat: Arc::clone(&library_beat),
             events: events.clone(),
             orders,
             xids: Arc::clone(&xids),
             telemetry: telemetry.clone(),
         };
-        thread::Builder::new().name("nvml".into()).spawn(move || library.run())?;
+        let vital = Vital { thread: "nvml", ended: ended.clone() };
+        thread::Builder::new().name("nvml".into()).spawn(move || {
+            let _vital = vital;
+            library.run();
+        })?;
         let coordinator = coordinator::Coordinator::new(
             settings,
             coordinator::Wiring {
@@ -129,16 +138,35 @@ impl Sampler {
                 telemetry,
                 latest: Arc::clone(&latest),
                 beat: Arc::clone(&beat),
+                library_beat,
             },
         );
-        thread::Builder::new().name("sampler".into()).spawn(move || coordinator.run(&inbox))?;
-        Ok(Self { events, latest, beat, gave_up })
+        let vital = Vital { thread: "sampler", ended: ended.clone() };
+        thread::Builder::new().name("sampler".into()).spawn(move || {
+            let _vital = vital;
+            coordinator.run(&inbox);
+        })?;
+        Ok(Self { events, latest, beat, ended })
     }
 
     /// Reads by another request from the next pass on, which begins at once.
     pub fn replace(&self, request: Arc<Request>) {
         // A sampler that has ended needs no request.
         let _ = self.events.send(Event::Request(request));
+    }
+
+    /// A thread of another module that the process cannot do without.
+    #[must_use]
+    pub fn vital(&self, thread: &'static str) -> Vital {
+        Vital { thread, ended: self.ended.clone() }
+    }
+
+    /// Resolves when the process should end by itself.
+    pub async fn ended(&self) -> Ended {
+        let mut ended = self.ended.subscribe();
+        // The sender lives in `self`, so that there is always a value to wait for.
+        let seen = ended.wait_for(Option::is_some).await.ok().and_then(|seen| *seen);
+        seen.unwrap_or(Ended::Died("sampler"))
     }
 
     /// Asks the threads to end. Does not wait: one may be stuck in the driver.

@@ -35,14 +35,17 @@ pub(super) fn start(dump: Dump, latest: Arc<Latest<Snapshot>>) -> io::Result<()>
 
 fn run(dump: &Dump, latest: &Latest<Snapshot>) {
     let (mut seen, mut cleaned) = (0, None::<Instant>);
+    let mut failing = false;
     loop {
         let (number, snapshot) = latest.wait(seen, IDLE);
         if number != seen {
             seen = number;
-            if let Err(error) = write(dump, number, &snapshot) {
+            let written = write(dump, number, &snapshot);
+            if let (Err(error), false) = (&written, failing) {
                 let directory = dump.directory.display();
-                tracing::error!(%directory, %error, "cannot write a dump");
+                tracing::error!(%directory, %error, "cannot write dumps; said once");
             }
+            failing = written.is_err();
         }
         if cleaned.is_none_or(|at| at.elapsed() >= CLEAN_EVERY) {
             cleaned = Some(Instant::now());

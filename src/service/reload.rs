@@ -9,7 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::catalogue::{CountersError, MetricNames, Parsed, Plan, default_selection, parse};
 use crate::config::{Config, Counters, DeviceSelector, InlineRow};
-use crate::http::ConfigStatus;
+use crate::http::{ConfigStatus, WebConfig};
 use crate::nvml::reader::Request;
 use crate::sampler::Sampler;
 use crate::telemetry::Telemetry;
@@ -125,7 +125,14 @@ pub(super) struct Reloader {
     status: Arc<ArcSwap<ConfigStatus>>,
     hangup: Signal,
     content: Option<Vec<u8>>,
+    web: Arc<WebConfig>,
+    /// Whether the newest counters, and the newest web configuration, are in use.
+    in_use: [bool; 2],
 }
+
+/// Positions in `Reloader::in_use`.
+const COUNTERS: usize = 0;
+const WEB: usize = 1;
 
 impl Reloader {
     pub(super) fn new(
@@ -133,10 +140,12 @@ impl Reloader {
         sampler: Arc<Sampler>,
         telemetry: Telemetry,
         status: Arc<ArcSwap<ConfigStatus>>,
+        web: Arc<WebConfig>,
     ) -> std::io::Result<Self> {
         let content = source.file().and_then(|path| std::fs::read(path).ok());
         let hangup = signal(SignalKind::hangup())?;
-        Ok(Self { source, sampler, telemetry, status, hangup, content })
+        let in_use = [true; 2];
+        Ok(Self { source, sampler, telemetry, status, hangup, content, web, in_use })
     }
 
     pub(super) async fn run(mut self) {
@@ -149,23 +158,36 @@ impl Reloader {
                     self.reload("SIGHUP");
                 }
                 _ = look.tick() => {
-                    let Some(path) = self.source.file() else { continue };
-                    // A file that is gone for a moment is being replaced.
-                    let Ok(content) = tokio::fs::read(path).await else { continue };
-                    if self.content.as_ref() != Some(&content) {
-                        self.content = Some(content);
-                        self.reload("the file changed");
-                    }
+                    self.look_at_web();
+                    self.look_at_file().await;
                 }
             }
         }
     }
 
-    fn reload(&self, why: &'static str) {
+    /// The server reads the web configuration again by itself; here it is told what came of it.
+    fn look_at_web(&mut self) {
+        let good = self.web.error().is_none();
+        if good != self.in_use[WEB] {
+            self.record(WEB, good);
+        }
+    }
+
+    async fn look_at_file(&mut self) {
+        let Some(path) = self.source.file() else { return };
+        // A file that is gone for a moment is being replaced.
+        let Ok(content) = tokio::fs::read(path).await else { return };
+        if self.content.as_ref() != Some(&content) {
+            self.content = Some(content);
+            self.reload("the file changed");
+        }
+    }
+
+    fn reload(&mut self, why: &'static str) {
         tracing::info!(why, source = self.source.label(), "reading the counters again");
         match self.source.load() {
             Ok(loaded) => {
-                self.telemetry.record_reload(true);
+                self.record(COUNTERS, true);
                 self.status.store(Arc::new(loaded.status));
                 self.sampler.replace(loaded.request);
             }
@@ -174,11 +196,16 @@ impl Reloader {
                     tracing::error!("{error}");
                 }
                 tracing::error!("the counters in use are kept");
-                self.telemetry.record_reload(false);
+                self.record(COUNTERS, false);
                 let former = (**self.status.load()).clone();
                 let error = Some(errors.join("; "));
                 self.status.store(Arc::new(ConfigStatus { error, ..former }));
             }
         }
+    }
+
+    fn record(&mut self, part: usize, good: bool) {
+        self.in_use[part] = good;
+        self.telemetry.record_reload(good, self.in_use == [true; 2]);
     }
 }

@@ -133,11 +133,12 @@ impl Telemetry {
         self.rejected.count(ReasonLabels { reason });
     }
 
-    /// A new configuration was read, and put to use or refused.
-    pub fn record_reload(&self, good: bool) {
+    /// A new configuration was read, and put to use or refused; and whether all parts of the
+    /// newest configuration are in use now.
+    pub fn record_reload(&self, good: bool, in_use: bool) {
         let result = if good { SUCCESS } else { FAILURE };
         self.reloads.count(ResultLabels { result });
-        self.reload_ok.set(i64::from(good));
+        self.reload_ok.set(i64::from(in_use));
         if good {
             self.reload_time.set(unix_now());
         }
@@ -200,7 +201,7 @@ mod tests {
         telemetry.record_scrape(Format::Text, Encoding::Gzip);
         telemetry.record_scrape(Format::Text, Encoding::Gzip);
         telemetry.record_rejected("unauthorized");
-        telemetry.record_reload(false);
+        telemetry.record_reload(false, false);
         let mut page = String::new();
         telemetry.encode_text(&mut page);
         expect![[r##"
@@ -246,7 +247,7 @@ mod tests {
     #[test]
     fn clones_record_into_the_same_registry() {
         let telemetry = telemetry();
-        telemetry.clone().record_reload(true);
+        telemetry.clone().record_reload(true, true);
         let mut page = String::new();
         telemetry.encode_text(&mut page);
         assert!(page.contains("nvml_exporter_config_reloads_total{result=\"success\"} 1\n"));

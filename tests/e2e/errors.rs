@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use expect_test::{Expect, expect};
 
-use crate::support::Setup;
+use crate::support::{Page, Setup, get};
 
 /// The exporter ends with this code, and says this beside the log, on standard error.
 fn ends(setup: Setup, code: i32, expected: &Expect) {
@@ -269,4 +269,55 @@ fn help_and_version_are_no_errors() {
     for flag in ["--collectors", "--address", "--devices", "--simulate", "--nvml-library"] {
         assert!(output.contains(flag), "{flag}: {output}");
     }
+}
+
+/// A library that a driver container is still copying would kill the process when it is mapped.
+#[test]
+fn a_library_that_is_not_complete() {
+    let whole = std::fs::read(crate::support::simulator()).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("libnvidia-ml.so.1");
+    std::fs::write(&path, &whole[..5000]).unwrap();
+    let exporter = Setup::new().args([format!("--nvml-library={}", path.display())]).start();
+    exporter.until("the reason", |page| {
+        page.value("nvml_down", &[("reason", "library_not_found")]).is_some()
+    });
+    assert!(exporter.log().contains("not complete; is it being copied?"), "{}", exporter.log());
+    std::fs::write(&path, &whole).unwrap();
+    exporter.until("NVML", |page| page.value("nvml_up", &[]) == Some(1.0));
+}
+
+/// A log on a full disk must not change what is served.
+#[test]
+fn a_log_that_cannot_be_written() {
+    use std::process::{Command, Stdio};
+
+    let directory = tempfile::tempdir().unwrap();
+    let control = directory.path().join("control");
+    std::fs::write(&control, "").unwrap();
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_nvml-exporter"))
+        .args(["--simulate=t4-l4-mixed", "--collect-interval=100ms"])
+        .arg(format!("--address={address}"))
+        .env("NVML_SIM_CONTROL", &control)
+        .stderr(Stdio::from(std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap()))
+        .spawn()
+        .unwrap();
+    let value = |name: &str| {
+        std::net::TcpStream::connect(address).ok()?;
+        let page = Page::parse(&get(address, "/metrics", &[]).body).unwrap();
+        page.value(name, &[("gpu", "1")])
+    };
+    let until = |what: &str, wanted: f64| {
+        crate::support::until(
+            what,
+            || (value("nvml_exporter_device_up") == Some(wanted)).then_some(()),
+            String::new,
+        );
+    };
+    until("GPU 1 up", 1.0);
+    std::fs::write(&control, "gpu 1 lost\n").unwrap();
+    until("GPU 1 down", 0.0);
+    child.kill().unwrap();
+    child.wait().unwrap();
 }

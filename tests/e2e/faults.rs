@@ -237,3 +237,14 @@ fn a_gpu_that_may_not_be_opened() {
     assert_eq!(page.samples(UP).count(), 8, "{}", page.text);
     watched.end();
 }
+
+/// A code that says nothing, on every call: no reading is made of what is remembered.
+#[test]
+fn a_gpu_that_answers_nothing() {
+    let watched = Watched::ready("dgx-h100");
+    watched.after(&["gpu 3 error * UNKNOWN"], "GPU 3 down", |page| is_down(page, "3", "error"));
+    watched.others_go_on(&["3"]);
+    watched.after(&["gpu 3 error * clear"], "GPU 3 up", |page| is_up(page, "3"));
+    watched.others_go_on(&[]);
+    watched.end();
+}

@@ -9,7 +9,7 @@ mod trace;
 
 use std::time::{Duration, Instant};
 
-pub(crate) use exporter::{Exporter, Setup, simulator};
+pub(crate) use exporter::{Exporter, Setup, get, simulator};
 pub(crate) use page::{Page, Sample};
 pub(crate) use prometheus::{Prometheus, promtool_findings};
 pub(crate) use python::Python;
