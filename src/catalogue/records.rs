@@ -1,8 +1,10 @@
 //! Splits comma-separated text into records, by the rules of the parser that dcgm-exporter uses
 //! (Go's `encoding/csv`), whose verdict on a file must be ours.
 //!
-//! The `csv` crate cannot be told to do so: it takes a quote inside an unquoted column for text where that parser refuses
-//! the file, and an open quote swallows the rest of the file, so that later faults go unreported.
+//! The `csv` crate decodes the columns. What it cannot be told is where that parser refuses a
+//! file: the crate takes a quote inside an unquoted column for text, and an open quote swallows
+//! the rest of the file, so that later faults go unreported. So each record's quotes are judged
+//! first, which also says how many lines it has.
 
 /// One record: at which line it starts, and its columns, or why there are none.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,66 +39,69 @@ pub(super) fn records(text: &str) -> Vec<Record> {
         if first.is_empty() || first.starts_with('#') {
             continue;
         }
-        let mut following = after.iter().copied();
-        let columns = columns(first, &mut following);
-        if columns.is_ok() {
-            rest = &after[after.len() - following.len()..];
-        }
+        let columns = lines_of(first, after).map(|more| {
+            rest = &after[more..];
+            decode(&[&[*first], &after[..more]].concat().join("\n"))
+        });
         records.push(Record { line, columns });
     }
     records
 }
 
-/// The columns of the record that starts with `first`; takes as many of the following lines as
-/// its quoted columns reach over.
-fn columns<'a>(
-    first: &'a str,
-    following: &mut impl Iterator<Item = &'a str>,
-) -> Result<Vec<String>, Fault> {
-    let mut columns = Vec::new();
+/// How many of the following lines belong to the record that starts with `first`: its quoted
+/// columns may reach over several.
+fn lines_of(first: &str, following: &[&str]) -> Result<usize, Fault> {
+    let mut following = following.iter().copied();
+    let count = following.len();
     let mut rest = Some(first);
     while let Some(line) = rest {
-        let (column, after) = match line.strip_prefix('"') {
-            Some(quoted) => quoted_column(quoted, following)?,
-            None => match line.split_once(',') {
-                Some((column, after)) => (column.to_owned(), Some(after)),
-                None => (line.to_owned(), None),
-            },
+        rest = if let Some(quoted) = line.strip_prefix('"') {
+            after_quoted(quoted, &mut following)?
+        } else {
+            let (column, after) = line.split_once(',').map_or((line, None), |(c, a)| (c, Some(a)));
+            if column.contains('"') {
+                return Err(Fault::Bare);
+            }
+            after
         };
-        if !line.starts_with('"') && column.contains('"') {
-            return Err(Fault::Bare);
-        }
-        columns.push(column);
-        rest = after;
     }
-    Ok(columns)
+    Ok(count - following.len())
 }
 
-/// The column after an opening quote, and what follows the comma after its closing one.
-fn quoted_column<'a>(
+/// What follows the comma after the column whose opening quote is before `rest`; `None` at the
+/// record's end.
+fn after_quoted<'a>(
     mut rest: &'a str,
     following: &mut impl Iterator<Item = &'a str>,
-) -> Result<(String, Option<&'a str>), Fault> {
-    let mut column = String::new();
+) -> Result<Option<&'a str>, Fault> {
     loop {
-        let Some((text, after)) = rest.split_once('"') else {
-            column.push_str(rest);
-            column.push('\n');
+        let Some((_, after)) = rest.split_once('"') else {
             rest = following.next().ok_or(Fault::Open)?;
             continue;
         };
-        column.push_str(text);
         if let Some(more) = after.strip_prefix('"') {
-            column.push('"');
             rest = more;
         } else if let Some(more) = after.strip_prefix(',') {
-            return Ok((column, Some(more)));
+            return Ok(Some(more));
         } else if after.is_empty() {
-            return Ok((column, None));
+            return Ok(None);
         } else {
             return Err(Fault::Trailing);
         }
     }
+}
+
+/// The columns of one record whose quotes are right.
+fn decode(record: &str) -> Vec<String> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        // A carriage return on its own is text.
+        .terminator(csv::Terminator::Any(b'\n'))
+        .from_reader(record.as_bytes());
+    // A record without a fault, read from memory as text, leaves the crate nothing to refuse.
+    let columns = reader.records().next().and_then(Result::ok).unwrap_or_default();
+    columns.iter().map(String::from).collect()
 }
 
 #[cfg(test)]
@@ -134,6 +139,14 @@ mod tests {
     fn only_a_first_byte_makes_a_comment() {
         assert_eq!(columns_of("# a,b\n\n\r\n#\n"), []);
         assert_eq!(columns_of(" # a,b"), [Ok(vec![" # a".into(), "b".into()])]);
+    }
+
+    #[test]
+    fn a_carriage_return_within_a_line_is_text() {
+        assert_eq!(
+            columns_of("a\rb,c\r\nd,e\n"),
+            [Ok(vec!["a\rb".into(), "c".into()]), Ok(vec!["d".into(), "e".into()])]
+        );
     }
 
     #[test]
