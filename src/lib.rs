@@ -1,6 +1,7 @@
 //! `nvml-exporter`: reads NVIDIA GPUs and MIG instances through NVML and serves DCGM-named
 //! metrics to Prometheus. ARCHITECTURE.md says how the parts hang together.
 
+pub mod attribution;
 pub mod catalogue;
 pub mod config;
 pub mod exposition;

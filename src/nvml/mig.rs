@@ -86,6 +86,7 @@ fn instance(gpu_instance: u32, mut group: Vec<Compute>) -> Option<Instance> {
             gpu_instance,
             profile: first.profile.clone(),
             uuids: group.iter().map(|compute| (compute.id, compute.uuid.clone())).collect(),
+            placement: None,
         }),
     })
 }

@@ -146,6 +146,19 @@ pub struct InstanceIdentity {
     pub profile: String,
     /// The MIG UUIDs of its compute instances, by compute instance id.
     pub uuids: Vec<(u32, String)>,
+    /// Where it lies on the board, if that was asked and the driver says it.
+    pub placement: Option<Placement>,
+}
+
+/// A GPU instance's profile and place (`nvmlGpuInstanceGetInfo`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placement {
+    /// NVML's GPU instance profile id.
+    pub profile_id: u32,
+    /// The first memory slice.
+    pub start: u32,
+    /// How many memory slices.
+    pub size: u32,
 }
 
 /// One value of one row.
