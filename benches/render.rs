@@ -120,6 +120,7 @@ fn instance(index: u32, id: u32) -> InstanceReading {
             gpu_instance: id,
             profile: "1g.18gb".to_owned(),
             uuids: vec![(0, format!("MIG-{index:08x}-{id:04x}-3333-4444-555555555555"))],
+            placement: None,
         }),
         samples: own.map(|row| sample(index + id, row, None)).collect(),
     }

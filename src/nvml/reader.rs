@@ -9,7 +9,7 @@ use super::code::{Code, Meaning};
 use super::facts::{self, FactValue};
 use super::field_values::{self, Batch, Stamped, Support};
 use super::library::Session;
-use super::mig::{self, Instance, Profiles};
+use super::mig::{self, Instance, Known};
 use super::rates::Rates;
 use super::raw::Handle;
 use super::work::Work;
@@ -30,6 +30,8 @@ pub struct Request {
     pub devices: DeviceSelector,
     /// DCGM's zeros where a board has no sensor (`--dcgm-quirks`).
     pub quirks: bool,
+    /// Whether to ask where MIG instances lie: no row needs it.
+    pub placements: bool,
 }
 
 /// One GPU to read, and what for.
@@ -74,7 +76,7 @@ struct Bound {
     mig: Support,
     /// Whether MIG is on, and whether there are no instances.
     mode: Option<(bool, bool)>,
-    profiles: Profiles,
+    known: Known,
     /// How many `NVLinks` the GPU has, if a planned call is made once a link.
     links: u8,
     board: Vec<Support>,
@@ -134,7 +136,7 @@ impl Bound {
             rates: Rates::default(),
             mig: Support::default(),
             mode: None,
-            profiles: Profiles::default(),
+            known: Known::default(),
             links: if plan.board.iter().any(|planned| each_link(planned.call)) {
                 field_values::link_count(session, handle)
             } else {
@@ -242,7 +244,8 @@ impl Bound {
 
     /// The GPU's MIG instances.
     fn find_instances(&mut self, work: &mut Work<'_>) -> Result<Vec<Instance>, Code> {
-        match mig::instances(work.session, self.handle, &mut self.profiles) {
+        let asked = work.request.placements;
+        match mig::instances(work.session, self.handle, &mut self.known, asked) {
             Ok(all) => {
                 for (call, code) in all.failed {
                     work.failed(call, code)?;

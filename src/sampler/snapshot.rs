@@ -146,6 +146,21 @@ pub struct InstanceIdentity {
     pub profile: String,
     /// The MIG UUIDs of its compute instances, by compute instance id.
     pub uuids: Vec<(u32, String)>,
+    /// Which profile it has and where it lies, if it was asked (`Request::placements`) and the
+    /// driver says it.
+    pub placement: Option<Placement>,
+}
+
+/// What a GPU instance was cut as and where (`nvmlGpuInstanceGetInfo`): names of devices that
+/// Kubernetes hands out by claim are made of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placement {
+    /// The id of its profile, as in `nvmlGpuInstanceProfileInfo_t.id`: 19 for `1g` on most boards.
+    pub profile_id: u32,
+    /// The first memory slice.
+    pub start: u32,
+    /// How many memory slices.
+    pub size: u32,
 }
 
 /// One value of one row.

@@ -174,6 +174,7 @@ fn look(
         selection: Arc::clone(selection),
         devices,
         quirks: config.quirks,
+        placements: false,
     });
     loader(&config.driver).verify()?;
     let sampler = Sampler::start(

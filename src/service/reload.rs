@@ -62,6 +62,7 @@ impl Source {
                 selection,
                 devices: self.devices.clone(),
                 quirks: self.quirks,
+                placements: false,
             }),
             status: ConfigStatus { source: self.label(), reloading: false, error: None },
         })

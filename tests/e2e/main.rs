@@ -12,6 +12,7 @@ mod faults;
 mod faults_driver;
 mod names;
 mod pages;
+mod placements;
 mod plan;
 mod prometheus;
 mod support;

@@ -101,6 +101,7 @@ pub(crate) fn instance(id: u32, samples: Vec<Sample>) -> InstanceReading {
             gpu_instance: id,
             profile: "1g.18gb".to_owned(),
             uuids: vec![(0, format!("MIG-{id}"))],
+            placement: None,
         }),
         samples,
     }
