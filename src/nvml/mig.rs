@@ -19,6 +19,8 @@ const SLOTS_MAX: u32 = 64;
 pub(super) struct Instance {
     /// The handle of its lowest compute instance.
     pub(super) handle: Handle,
+    /// The handles of all its compute instances.
+    pub(super) parts: Vec<Handle>,
     /// Who it is.
     pub(super) identity: Arc<InstanceIdentity>,
 }
@@ -86,6 +88,7 @@ pub(super) fn instances(
         };
         all.found.push(Instance {
             handle: first.handle,
+            parts: group.iter().map(|compute| compute.handle).collect(),
             identity: Arc::new(InstanceIdentity {
                 gpu_instance: id,
                 profile: first.profile.clone(),

@@ -63,6 +63,7 @@ impl Source {
                 devices: self.devices.clone(),
                 quirks: self.quirks,
                 placements: false,
+                processes: false,
             }),
             status: ConfigStatus { source: self.label(), reloading: false, error: None },
         })

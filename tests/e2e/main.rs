@@ -14,6 +14,7 @@ mod names;
 mod pages;
 mod placements;
 mod plan;
+mod processes;
 mod prometheus;
 mod support;
 mod symbols;

@@ -11,6 +11,7 @@ use nvml_exporter::catalogue::{Plan, Selection};
 use nvml_exporter::config::DeviceSelector;
 use nvml_exporter::nvml::reader::Request;
 use nvml_exporter::nvml::{Loader, Pass, Reader, Session, Target, topology};
+use nvml_exporter::sampler::ProcRoot;
 use nvml_exporter::sampler::snapshot::GpuReading;
 use nvml_exporter::sampler::xids::Xids;
 
@@ -37,6 +38,14 @@ impl Bench {
         Some(Self { session: Arc::new(session), directory: directory.into() })
     }
 
+    /// Another session in place of this one: on what a command made of the machine.
+    pub(crate) fn again(self, scenario: &str) -> Self {
+        let Self { session, directory } = self;
+        drop(session);
+        let session = Loader::simulated(scenario, Some(simulator())).open().unwrap();
+        Self { session: Arc::new(session), directory }
+    }
+
     /// Tells the simulator something.
     pub(crate) fn control(&self, command: &str) {
         let path = self.directory.join("control");
@@ -55,6 +64,7 @@ impl Bench {
             devices: DeviceSelector::default(),
             quirks: false,
             placements: false,
+            processes: false,
         };
         ask(&mut request);
         let target = Target {
@@ -62,8 +72,23 @@ impl Bench {
             handle: found.handle.unwrap(),
             identity: Arc::new(found.identity),
             request: Arc::new(request),
+            proc_root: self.proc_root(),
         };
         Gpu { bench: self, target, reader: Reader::default() }
+    }
+
+    /// A `/proc` of the test's own, in its directory.
+    fn proc_root(&self) -> ProcRoot {
+        ProcRoot::new(self.directory.join("proc"))
+    }
+
+    /// Puts a process there, in a cgroup.
+    pub(crate) fn process(&self, pid: u32, cgroup: &str) {
+        let directory = self.directory.join("proc").join(pid.to_string());
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join("cgroup"), format!("0::{cgroup}\n")).unwrap();
+        let stat = format!("{pid} (python3) S{} 4242 0\n", " 0".repeat(18));
+        std::fs::write(directory.join("stat"), stat).unwrap();
     }
 
     fn trace(&self) -> Vec<Call> {
