@@ -99,6 +99,7 @@ fn gpu(index: u32, instances: u32) -> Gpu {
         texts: Vec::new(),
         instances: (0..instances).map(|id| instance(index, id)).collect(),
         unsupported: Vec::new(),
+        processes: None,
     };
     let identity = GpuIdentity {
         index,

@@ -17,7 +17,7 @@ use crate::exposition::{Encoding, Format, HostLabel, LabelScheme, Settings as Pa
 use crate::http::{self, App, Limits, Listeners, PageStore, Status, WebConfig};
 use crate::nvml::{LoadError, Loader};
 use crate::publisher::Publisher;
-use crate::sampler::{Beat, Ended, PASS_DEADLINE, Sampler, Settings as SamplerSettings};
+use crate::sampler::{Beat, Ended, PASS_DEADLINE, ProcRoot, Sampler, Settings as SamplerSettings};
 use crate::telemetry::Telemetry;
 use crate::telemetry::metrics::Build;
 use reload::{Reloader, Source};
@@ -100,6 +100,7 @@ async fn serve(config: Config) -> Result<(), ServeError> {
             interval: config.interval,
             request: loaded.request,
             give_up_after: config.exit_without_driver,
+            proc_root: ProcRoot::default(),
         },
         telemetry.clone(),
     )?);

@@ -53,6 +53,13 @@ impl Clock {
         whole((self.epoch + now) * 1e6)
     }
 
+    /// When the driver last took a sample by itself, which it does once a second. It goes on doing
+    /// so, by the wall's clock, while the scenario's clock stands.
+    pub(crate) fn sampled_micros(&self, now: f64) -> u64 {
+        let seconds = if self.frozen.is_some() { wall_seconds() } else { self.epoch + now };
+        whole(seconds.floor() * 1e6)
+    }
+
     /// Moves the clock forward; a frozen clock stays frozen.
     pub(crate) fn advance(&mut self, seconds: f64) {
         match &mut self.frozen {

@@ -242,6 +242,11 @@ impl<T: Copy> Array<T> {
         Self(pointer)
     }
 
+    /// The same array as one of another type.
+    pub(crate) fn cast<U>(self) -> Array<U> {
+        Array(self.0.cast())
+    }
+
     /// Whether there is no array at all.
     pub(crate) fn is_null(self) -> bool {
         self.0.is_null()

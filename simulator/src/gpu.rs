@@ -5,6 +5,7 @@ use crate::ffi::Handle;
 use crate::handle::{Kind, Target};
 use crate::mig::GpuInstance;
 use crate::model::Model;
+use crate::process::Process;
 use crate::scenario::{Gpus, Scenario, parse_bus_id};
 use crate::setting::{Key, Scope, Settings};
 
@@ -46,8 +47,10 @@ pub(crate) struct Gpu {
     /// The instances, while MIG mode is on.
     pub(crate) mig: Option<Vec<GpuInstance>>,
     pub(crate) settings: Settings,
-    /// Process ids to report, unless those of the client.
-    pub(crate) processes: Option<Vec<u32>>,
+    /// Processes to report, unless those of the client.
+    pub(crate) processes: Option<Vec<Process>>,
+    /// The same for GPU instances that a command names.
+    pub(crate) instance_processes: Vec<(u32, Vec<Process>)>,
     pub(crate) unsupported: Vec<String>,
     pub(crate) unsupported_fields: Vec<u32>,
     /// What keeps counters continuous when settings change: see [`Gpu::change`].
@@ -94,7 +97,11 @@ impl Gpu {
             mig_generation: 1,
             mig: None,
             settings: Settings::default(),
-            processes: gpus.processes.clone(),
+            processes: gpus
+                .processes
+                .as_ref()
+                .map(|pids| pids.iter().map(|pid| Process::new(*pid)).collect()),
+            instance_processes: Vec::new(),
             unsupported: gpus.unsupported.clone(),
             unsupported_fields: gpus.unsupported_fields.clone(),
             load_carry: 0.0,
@@ -204,6 +211,17 @@ impl Gpu {
         }
         self.load_carry += busy - self.busy_seconds(None, t);
         self.energy_carry += energy - self.energy(model, t);
+    }
+
+    /// Puts processes on the GPU, or on one of its instances.
+    pub(crate) fn put_processes(&mut self, instance: Option<u32>, list: Option<&Vec<Process>>) {
+        let Some(instance) = instance else {
+            self.processes = list.cloned();
+            self.instance_processes.clear();
+            return;
+        };
+        self.instance_processes.retain(|(id, _)| *id != instance);
+        self.instance_processes.extend(list.map(|list| (instance, list.clone())));
     }
 
     /// The GPU instance of an id.

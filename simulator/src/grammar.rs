@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::clock::parse_duration;
 use crate::code::{self, Code};
 use crate::fault::{Effect, Fault, Victim};
+use crate::process::Process;
 use crate::setting::{Key, Scope, parse_value};
 
 /// A command.
@@ -56,8 +57,8 @@ pub(crate) enum GpuChange {
     Lost(bool),
     Attached(bool),
     Mig(Option<Vec<String>>),
-    /// Process ids to report; `None` for the client's own.
-    Processes(Option<Vec<u32>>),
+    /// Processes to report on the GPU or one of its instances; `None` for the client's own.
+    Processes(Option<u32>, Option<Vec<Process>>),
 }
 
 /// Reads a line. `None` for blank lines and comments.
@@ -118,6 +119,9 @@ fn gpu(which: &str, words: &[&str]) -> Result<Command, String> {
 fn gpu_change(words: &[&str]) -> Result<GpuChange, String> {
     match words {
         ["link", link, rest @ ..] => value(Scope::Link(number(link)?), rest),
+        ["gi", gi, "processes", list] => {
+            Ok(GpuChange::Processes(Some(number(gi)?), Process::parse_list(list)?))
+        }
         ["gi", gi, rest @ ..] => value(Scope::Instance(number(gi)?), rest),
         ["set" | "add" | "unset", ..] => value(Scope::Gpu, words),
         ["xid", xid, rest @ ..] => {
@@ -130,12 +134,7 @@ fn gpu_change(words: &[&str]) -> Result<GpuChange, String> {
         ["restore"] => Ok(GpuChange::Lost(false)),
         ["detach"] => Ok(GpuChange::Attached(false)),
         ["attach"] => Ok(GpuChange::Attached(true)),
-        ["processes", "client"] => Ok(GpuChange::Processes(None)),
-        ["processes", "none"] => Ok(GpuChange::Processes(Some(Vec::new()))),
-        ["processes", list] => {
-            let pids: Result<_, _> = list.split(',').map(number).collect();
-            pids.map(|pids| GpuChange::Processes(Some(pids)))
-        }
+        ["processes", list] => Ok(GpuChange::Processes(None, Process::parse_list(list)?)),
         ["mig", "off"] => Ok(GpuChange::Mig(None)),
         ["mig", "on"] => Ok(GpuChange::Mig(Some(Vec::new()))),
         ["mig", list] => Ok(GpuChange::Mig(Some(list.split(',').map(str::to_owned).collect()))),
@@ -312,12 +311,26 @@ mod tests {
     }
 
     #[test]
+    fn processes_are_put_on_gpus_and_instances() {
+        let list = Some(vec![Process::new(7)]);
+        assert_eq!(
+            one("gpu 0 gi 9 processes 7"),
+            Command::Gpu(Which::One(0), GpuChange::Processes(Some(9), list))
+        );
+        assert_eq!(
+            one("gpu * processes none"),
+            Command::Gpu(Which::All, GpuChange::Processes(None, Some(Vec::new())))
+        );
+    }
+
+    #[test]
     fn mistakes_are_explained() {
         for (line, hint) in [
             ("gpu 3 set temprature 91", "temperature"),
             ("gpu x lost", "not a GPU"),
             ("gpu 3 explode", "detach"),
             ("gpu 3 latency * soon", "not a time"),
+            ("gpu 3 processes me", "not a process"),
             ("gpu 3 error f SOMETHING", "not a return code"),
             ("clock back", "advance"),
             ("reboot", "no command reboot"),

@@ -32,6 +32,7 @@ mod load;
 mod mig;
 mod model;
 mod note;
+mod process;
 mod scenario;
 mod setting;
 mod since;

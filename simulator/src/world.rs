@@ -345,7 +345,7 @@ impl World {
             GpuChange::Unset(scope, key) => {
                 gpu.change(model, now, |g| g.settings.unset(*scope, *key));
             }
-            GpuChange::Processes(pids) => gpu.processes.clone_from(pids),
+            GpuChange::Processes(gi, list) => gpu.put_processes(*gi, list.as_ref()),
             GpuChange::Lost(lost) => gpu.lost = *lost,
             GpuChange::Attached(attached) => {
                 gpu.attached = *attached;

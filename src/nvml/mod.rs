@@ -14,6 +14,7 @@ mod facts;
 mod field_values;
 pub mod library;
 mod mig;
+mod processes;
 mod rates;
 mod raw;
 pub(crate) mod raw_handle;

@@ -61,6 +61,10 @@ plain!(
     nvmlConfComputeSystemState_st,
     nvmlDeviceAttributes_st,
     nvmlUtilization_st,
+    nvmlGpuInstanceInfo_st,
+    nvmlProcessInfo_v1_st,
+    nvmlProcessInfo_v2_st,
+    nvmlProcessUtilizationSample_st,
 );
 
 /// The text in a C buffer, up to its NUL; what is not UTF-8 is replaced.

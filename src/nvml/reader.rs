@@ -9,13 +9,15 @@ use super::code::{Code, Meaning};
 use super::facts::{self, FactValue};
 use super::field_values::{self, Batch, Stamped, Support};
 use super::library::Session;
-use super::mig::{self, Instance, Profiles};
+use super::mig::{self, Instance, Known};
+use super::processes::{Of, Watch};
 use super::rates::Rates;
 use super::raw::Handle;
 use super::work::Work;
 use crate::catalogue::plan::Plan;
 use crate::catalogue::{Call, Number, Numbers, Selection, Value};
 use crate::config::{DeviceSelector, GpuId, InstanceId};
+use crate::sampler::pods::ProcRoot;
 use crate::sampler::snapshot::{GpuIdentity, GpuReading, InstanceReading, Sample};
 use crate::sampler::xids::Xids;
 
@@ -30,6 +32,10 @@ pub struct Request {
     pub devices: DeviceSelector,
     /// DCGM's zeros where a board has no sensor (`--dcgm-quirks`).
     pub quirks: bool,
+    /// Whether to ask where MIG instances lie: no row needs it.
+    pub placements: bool,
+    /// Whether to ask who uses the GPU: no row needs it.
+    pub processes: bool,
 }
 
 /// One GPU to read, and what for.
@@ -43,6 +49,8 @@ pub struct Target {
     pub identity: Arc<GpuIdentity>,
     /// What it is asked.
     pub request: Arc<Request>,
+    /// Where to look for the processes that use it.
+    pub proc_root: ProcRoot,
 }
 
 /// What one pass came to.
@@ -52,8 +60,8 @@ pub struct Pass {
     pub outcome: Result<GpuReading, Code>,
     /// Calls that failed otherwise than by being unsupported: function and code.
     pub errors: Vec<(&'static str, Code)>,
-    /// Calls and field values that the driver answered.
-    pub answered: usize,
+    /// Whether calls for rows failed and none was answered.
+    pub silent: bool,
 }
 
 /// Reads one GPU. Holds what is remembered between passes; a new session, handle or request
@@ -74,7 +82,7 @@ struct Bound {
     mig: Support,
     /// Whether MIG is on, and whether there are no instances.
     mode: Option<(bool, bool)>,
-    profiles: Profiles,
+    known: Known,
     /// How many `NVLinks` the GPU has, if a planned call is made once a link.
     links: u8,
     board: Vec<Support>,
@@ -82,14 +90,15 @@ struct Bound {
     /// By MIG UUID: a handle can come back with another instance behind it.
     instances: HashMap<String, Vec<Support>>,
     facts: Vec<Result<FactValue, Code>>,
+    processes: Watch,
 }
 
 impl Reader {
     /// Makes one pass. Blocks for as long as the driver does.
     pub fn pass(&mut self, target: &Target, xids: &Xids) -> Pass {
-        let Target { session, handle, identity, request } = target;
+        let Target { session, handle, identity, request, .. } = target;
         let begun = Instant::now();
-        let mut work = Work::new(session, request);
+        let mut work = Work::new(target);
         let outcome = self.bind(session, *handle, request).read(&mut work, identity, xids).map(
             |(whole, board, texts, instances)| GpuReading {
                 read_at: SystemTime::now(),
@@ -100,9 +109,12 @@ impl Reader {
                 texts,
                 instances,
                 unsupported: std::mem::take(&mut work.unsupported),
+                processes: work.processes.take(),
             },
         );
-        Pass { outcome, errors: work.errors, answered: work.answered }
+        let silent = work.answered == 0 && !work.errors.is_empty();
+        work.errors.append(&mut work.aside);
+        Pass { outcome, errors: work.errors, silent }
     }
 
     fn bind(
@@ -134,7 +146,7 @@ impl Bound {
             rates: Rates::default(),
             mig: Support::default(),
             mode: None,
-            profiles: Profiles::default(),
+            known: Known::default(),
             links: if plan.board.iter().any(|planned| each_link(planned.call)) {
                 field_values::link_count(session, handle)
             } else {
@@ -148,6 +160,7 @@ impl Bound {
                 .iter()
                 .map(|planned| facts::read(session, handle, planned.fact))
                 .collect(),
+            processes: Watch::default(),
             request: Arc::clone(request),
         }
     }
@@ -187,6 +200,7 @@ impl Bound {
             work.last_xid(xids, &identity.uuid, None, &mut board);
         }
         let mut instances = Vec::new();
+        let mut parts = Vec::new();
         for instance in found {
             let uuids = &instance.identity.uuids;
             let id = InstanceId {
@@ -194,7 +208,12 @@ impl Bound {
                 gpu_instance: instance.identity.gpu_instance,
                 uuid: uuids.first().map_or("", |(_, uuid)| uuid),
             };
-            if devices.selects_instance(&id) {
+            let selected = devices.selects_instance(&id);
+            // The whole GPU is all of its instances.
+            if work.request.processes && (selected || whole) {
+                parts.push((id.gpu_instance, instance.parts.clone()));
+            }
+            if selected {
                 instances.push(self.read_instance(work, identity, xids, instance)?);
             }
         }
@@ -203,6 +222,10 @@ impl Bound {
                 reading.identity.uuids.first().is_some_and(|(_, first)| first == uuid)
             })
         });
+        if work.request.processes {
+            let of = if mig { Of::Instances(&parts) } else { Of::Whole(self.handle) };
+            work.processes = Some(self.processes.read(work, &of));
+        }
         board.sort_by_key(|sample| (sample.row, sample.link));
         Ok((whole, board, texts, instances))
     }
@@ -213,6 +236,7 @@ impl Bound {
             self.board.fill(Support::default());
             self.whole.fill(Support::default());
             self.batch.forget_refusals();
+            self.processes.forget_refusals();
         }
     }
 
@@ -242,7 +266,8 @@ impl Bound {
 
     /// The GPU's MIG instances.
     fn find_instances(&mut self, work: &mut Work<'_>) -> Result<Vec<Instance>, Code> {
-        match mig::instances(work.session, self.handle, &mut self.profiles) {
+        let asked = work.request.placements;
+        match mig::instances(work.session, self.handle, &mut self.known, asked) {
             Ok(all) => {
                 for (call, code) in all.failed {
                     work.failed(call, code)?;

@@ -8,11 +8,12 @@ use super::code::{Code, Meaning};
 use super::field_values::{Stamped, Support};
 use super::library::Session;
 use super::raw_handle::Handle;
-use super::reader::Request;
+use super::reader::{Request, Target};
 use crate::catalogue::call::LinkError;
 use crate::catalogue::plan::{PlannedCall, Takers};
 use crate::catalogue::{Call, Number, Numbers, Row, Value};
-use crate::sampler::snapshot::Sample;
+use crate::sampler::pods::ProcRoot;
+use crate::sampler::snapshot::{Processes, Sample};
 use crate::sampler::xids::Xids;
 
 /// The reason of a row whose call answered, but not with a value that can be served: the older
@@ -23,7 +24,11 @@ const NO_VALUE: &str = "NO_VALUE";
 pub(super) struct Work<'a> {
     pub(super) session: &'a Session,
     pub(super) request: &'a Request,
+    pub(super) proc_root: &'a ProcRoot,
     pub(super) errors: Vec<(&'static str, Code)>,
+    /// Errors of calls that no row needs.
+    pub(super) aside: Vec<(&'static str, Code)>,
+    pub(super) processes: Option<Processes>,
     /// Calls and field values that the driver answered in this pass.
     pub(super) answered: usize,
     pub(super) unsupported: Vec<(u16, &'static str)>,
@@ -34,11 +39,14 @@ pub(super) struct Work<'a> {
 
 impl<'a> Work<'a> {
     /// Starts with nothing read.
-    pub(super) fn new(session: &'a Session, request: &'a Request) -> Self {
+    pub(super) fn new(target: &'a Target) -> Self {
         Self {
-            session,
-            request,
+            session: &target.session,
+            request: &target.request,
+            proc_root: &target.proc_root,
             errors: Vec::new(),
+            aside: Vec::new(),
+            processes: None,
             answered: 0,
             unsupported: Vec::new(),
             labels: Vec::new(),

@@ -8,8 +8,8 @@ use super::snapshot::{GpuIdentity, Library, Snapshot, Status};
 use super::tracked::{Job, Tracked};
 use super::xids::Xids;
 use super::{
-    Beat, Command, Event, Latest, PASS_DEADLINE, PASS_DEADLINE_MIN, PUBLISH_GRACE, Settings,
-    WARM_UP, receive,
+    Beat, Command, Event, Latest, PASS_DEADLINE, PASS_DEADLINE_MIN, PUBLISH_GRACE, ProcRoot,
+    Settings, WARM_UP, receive,
 };
 use crate::config::{GpuId, InstanceId};
 use crate::nvml::{Code, Found, Meaning, Pass, Session, Target, reader::Request};
@@ -36,6 +36,7 @@ pub(super) struct Coordinator {
     interval: Duration,
     deadline: Duration,
     request: Arc<Request>,
+    proc_root: ProcRoot,
     session: Option<Arc<Session>>,
     library: Library,
     gpus: Vec<Tracked>,
@@ -56,6 +57,7 @@ impl Coordinator {
             interval: settings.interval,
             deadline: settings.interval.clamp(PASS_DEADLINE_MIN, PASS_DEADLINE),
             request: settings.request,
+            proc_root: settings.proc_root,
             session: None,
             library: Library::Starting,
             gpus: Vec::new(),
@@ -109,7 +111,7 @@ impl Coordinator {
                 self.publish_at = Some(Instant::now());
             }
             Event::Up { session, found } => self.adopt(session, found),
-            Event::Done { uuid, job, pass } => self.finish(&uuid, job, pass),
+            Event::Done { uuid, job, pass } => self.finish(&uuid, job, *pass),
             Event::Request(request) => {
                 self.request = request;
                 // Readings refer to the rows of the request that they were made for. The page of
@@ -216,6 +218,7 @@ impl Coordinator {
                 handle,
                 identity: Arc::clone(&gpu.identity),
                 request: Arc::clone(&self.request),
+                proc_root: self.proc_root.clone(),
             },
         };
         if !gpu.assign(job, &self.wiring.events, &self.wiring.xids) {
@@ -276,7 +279,7 @@ impl Coordinator {
         let before = gpu.status;
         match pass.outcome {
             // Facts are remembered and make no reading.
-            Ok(_) if pass.answered == 0 && !pass.errors.is_empty() => gpu.down("error"),
+            Ok(_) if pass.silent => gpu.down("error"),
             Ok(reading) => gpu.up(reading),
             Err(code) => gpu.down(refusal(code)),
         }

@@ -10,10 +10,12 @@
 //!   publishes.
 
 mod beat;
+pub mod cgroup;
 mod coordinator;
 mod latest;
 mod library;
 mod lookup;
+pub mod pods;
 pub mod snapshot;
 mod tracked;
 mod vital;
@@ -31,6 +33,7 @@ use crate::nvml::{Found, Loader, Pass, Session, reader::Request};
 use crate::telemetry::Telemetry;
 pub use beat::Beat;
 pub use latest::Latest;
+pub use pods::ProcRoot;
 use snapshot::{Library, Snapshot};
 pub use vital::{Ended, Vital};
 use xids::Xids;
@@ -61,6 +64,8 @@ pub struct Settings {
     pub request: Arc<Request>,
     /// End the process when NVML has been away for this long; `None` is never.
     pub give_up_after: Option<Duration>,
+    /// Where to look for the processes that use GPUs, if they are asked for.
+    pub proc_root: ProcRoot,
 }
 
 /// What the threads tell the sampler.
@@ -70,7 +75,7 @@ enum Event {
     /// A session, with the GPUs found: new, or looked up again.
     Up { session: Arc<Session>, found: Vec<Found> },
     /// One GPU's pass is over.
-    Done { uuid: String, job: u64, pass: Pass },
+    Done { uuid: String, job: u64, pass: Box<Pass> },
     /// Read something else from now on.
     Request(Arc<Request>),
     /// End.

@@ -126,6 +126,48 @@ pub struct GpuReading {
     /// Rows that this GPU does not give, with the reason as a constant: `not_supported`,
     /// `no_permission`, `function_not_found`, …
     pub unsupported: Vec<(u16, &'static str)>,
+    /// Who uses the GPU, if it was asked (`Request::processes`).
+    pub processes: Option<Processes>,
+}
+
+/// Who uses a GPU. Either part may be missing without the other; why not is NVML's code by name
+/// (`NOT_SUPPORTED`, …).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Processes {
+    /// Running processes with their memory (`nvmlDeviceGetComputeRunningProcesses`, graphics and
+    /// MPS too), each once, sorted by instance, then by process id. On a GPU in MIG mode those of
+    /// its instances that are rows, or of all if the whole GPU is one.
+    pub running: Result<Vec<ProcessMemory>, &'static str>,
+    /// The processes whose kernels ran of late (`nvmlDeviceGetProcessUtilization`), sorted by
+    /// process id; all others used nothing. In MIG mode there is none.
+    pub utilization: Result<Vec<ProcessUtilization>, &'static str>,
+    /// How many of all these processes were found in `/proc`: none, where there are some, means
+    /// that this process is not in the node's process namespace.
+    pub visible: usize,
+}
+
+/// A process that holds memory of a GPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProcessMemory {
+    /// Its number in the node's process namespace.
+    pub pid: u32,
+    /// The pod it belongs to, by its cgroup; `None` for one of no pod, or that was not found.
+    pub pod_uid: Option<Arc<str>>,
+    /// Bytes in use; `None` where NVML does not tell.
+    pub used_bytes: Option<u64>,
+    /// The GPU instance it runs in, on a GPU in MIG mode.
+    pub gpu_instance: Option<u32>,
+}
+
+/// A process that used a GPU of late.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProcessUtilization {
+    /// Its number in the node's process namespace.
+    pub pid: u32,
+    /// The pod it belongs to, by its cgroup; `None` for one of no pod, or that was not found.
+    pub pod_uid: Option<Arc<str>>,
+    /// Percent of time in which its kernels ran, 0 to 100, in the driver's newest sample.
+    pub sm_percent: u32,
 }
 
 /// One MIG GPU instance.
@@ -146,14 +188,16 @@ pub struct InstanceIdentity {
     pub profile: String,
     /// The MIG UUIDs of its compute instances, by compute instance id.
     pub uuids: Vec<(u32, String)>,
-    /// Where it lies on the board, if that was asked and the driver says it.
+    /// Which profile it has and where it lies, if it was asked (`Request::placements`) and the
+    /// driver says it.
     pub placement: Option<Placement>,
 }
 
-/// A GPU instance's profile and place (`nvmlGpuInstanceGetInfo`).
+/// What a GPU instance was cut as and where (`nvmlGpuInstanceGetInfo`): names of devices that
+/// Kubernetes hands out by claim are made of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placement {
-    /// NVML's GPU instance profile id.
+    /// The id of its profile, as in `nvmlGpuInstanceProfileInfo_t.id`: 19 for `1g` on most boards.
     pub profile_id: u32,
     /// The first memory slice.
     pub start: u32,

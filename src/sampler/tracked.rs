@@ -131,7 +131,7 @@ fn spawn(
     thread::Builder::new().name(format!("gpu-{}", identity.index)).spawn(move || {
         let mut reader = Reader::default();
         for job in inbox {
-            let pass = reader.pass(&job.target, &xids);
+            let pass = Box::new(reader.pass(&job.target, &xids));
             let number = job.number;
             // The session can end only when no thread holds it.
             drop(job);

@@ -11,7 +11,7 @@ use crate::catalogue::{Entity, Field, Kind, Plan, Read, Row, Selection, fields};
 use crate::config::{Config, DeviceSelector};
 use crate::nvml::reader::Request;
 use crate::sampler::snapshot::{Gpu, Library, Snapshot, Status};
-use crate::sampler::{PASS_DEADLINE, Sampler, Settings};
+use crate::sampler::{PASS_DEADLINE, ProcRoot, Sampler, Settings};
 
 /// How long a look may take: the library's start and one pass. A GPU that takes longer is listed
 /// as not answering.
@@ -174,10 +174,18 @@ fn look(
         selection: Arc::clone(selection),
         devices,
         quirks: config.quirks,
+        placements: false,
+        processes: false,
     });
     loader(&config.driver).verify()?;
     let sampler = Sampler::start(
-        Settings { loader: loader(&config.driver), interval: LOOK, request, give_up_after: None },
+        Settings {
+            loader: loader(&config.driver),
+            interval: LOOK,
+            request,
+            give_up_after: None,
+            proc_root: ProcRoot::default(),
+        },
         build_telemetry(),
     )?;
     let until = Instant::now() + LOOK;

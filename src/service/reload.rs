@@ -62,6 +62,8 @@ impl Source {
                 selection,
                 devices: self.devices.clone(),
                 quirks: self.quirks,
+                placements: false,
+                processes: false,
             }),
             status: ConfigStatus { source: self.label(), reloading: false, error: None },
         })

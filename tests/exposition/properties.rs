@@ -54,7 +54,9 @@ prop_compose! {
         let samples = [0, 6].into_iter().zip(values)
             .filter_map(|(row, value)| Some(at(row, value?)));
         InstanceReading {
-            identity: Arc::new(InstanceIdentity { gpu_instance: id, profile, uuids: Vec::new(), placement: None }),
+            identity: Arc::new(InstanceIdentity {
+                gpu_instance: id, profile, ..Default::default()
+            }),
             samples: samples.collect(),
         }
     }

@@ -92,6 +92,7 @@ pub(crate) fn reading(board: Vec<Sample>) -> GpuReading {
         texts: Vec::new(),
         instances: Vec::new(),
         unsupported: Vec::new(),
+        processes: None,
     }
 }
 

@@ -5,5 +5,6 @@
 mod common;
 mod control;
 mod manners;
+mod processes;
 mod scenarios;
 mod tools;

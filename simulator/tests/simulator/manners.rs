@@ -6,7 +6,8 @@ use std::ptr::null_mut;
 use crate::common::{Simulator, refusal};
 use nvml_wrapper::Nvml;
 use nvml_wrapper_sys::bindings::{
-    nvmlDevice_t, nvmlFieldValue_t, nvmlGpuFabricInfo_v2_t, nvmlGpuFabricInfo_v3_t, nvmlMemory_v2_t,
+    nvmlDevice_t, nvmlFieldValue_t, nvmlGpuFabricInfo_v2_t, nvmlGpuFabricInfo_v3_t,
+    nvmlGpuInstanceInfo_t, nvmlMemory_v2_t,
 };
 
 /// Field values as the product reads them.
@@ -205,4 +206,67 @@ fn monitoring_gives_the_mean_between_two_samples() {
     assert!(values[0].as_ref().unwrap().value.is_nan());
     assert_eq!(refusal(values[1].as_ref()), "Unknown");
     assert!(board.gpm_mig_sample(13).is_err());
+}
+
+/// Placement of a GPU instance through its handle: code, profile, start, size.
+fn placement(nvml: &Nvml, gpu: u32, instance: u32) -> Result<(u32, u32, u32), u32> {
+    let lib = nvml.lib();
+    let by_id = lib.nvmlDeviceGetGpuInstanceById.as_ref().unwrap();
+    let info = lib.nvmlGpuInstanceGetInfo.as_ref().unwrap();
+    // SAFETY: all zeros is a value of the struct, and the out-parameters are live.
+    unsafe {
+        let mut raw = null_mut();
+        match by_id(handle(nvml, gpu), instance, &raw mut raw) {
+            0 => {}
+            code => return Err(code),
+        }
+        let mut told = zeroed::<nvmlGpuInstanceInfo_t>();
+        match info(raw, &raw mut told) {
+            0 => {}
+            code => return Err(code),
+        }
+        assert_eq!(told.device, handle(nvml, gpu));
+        assert_eq!(told.id, instance);
+        Ok((told.profileId, told.placement.start, told.placement.size))
+    }
+}
+
+#[test]
+fn gpu_instances_tell_profile_and_place() {
+    let simulator = Simulator::play("a100-mig-mixed");
+    let nvml = simulator.nvml();
+    let board = |profiles: &str, ids: &[u32]| -> Vec<(u32, u32, u32)> {
+        simulator.control(&format!("gpu 0 mig {profiles}"));
+        ids.iter().map(|id| placement(&nvml, 0, *id).unwrap()).collect()
+    };
+    assert_eq!(board("7g.80gb", &[0]), [(0, 0, 8)]);
+    assert_eq!(board("4g.40gb,2g.20gb,1g.10gb", &[1, 5, 13]), [(5, 0, 4), (14, 4, 2), (19, 6, 1)]);
+    assert_eq!(board("3g.40gb,3g.40gb", &[1, 2]), [(9, 0, 4), (9, 4, 4)]);
+    assert_eq!(board("1g.20gb,1g.10gb+me", &[3, 9]), [(15, 0, 2), (20, 2, 1)]);
+    let seven: Vec<_> = (0..7).map(|start| (19, start, 1)).collect();
+    let small = ["1g.10gb"; 7].join(",");
+    assert_eq!(board(&small, &[7, 8, 9, 10, 11, 12, 13]), seven);
+
+    assert_eq!(placement(&nvml, 0, 1), Err(6), "no instance of that id");
+    assert_eq!(placement(&nvml, 2, 0), Err(3), "no MIG mode");
+    simulator.control("gpu 0 error nvmlDeviceGetGpuInstanceById NO_PERMISSION");
+    assert_eq!(placement(&nvml, 0, 7), Err(4));
+}
+
+#[test]
+fn a_gpu_instance_handle_goes_stale_with_the_layout() {
+    let simulator = Simulator::play("a100-mig-mixed");
+    let nvml = simulator.nvml();
+    let lib = nvml.lib();
+    let by_id = lib.nvmlDeviceGetGpuInstanceById.as_ref().unwrap();
+    let info = lib.nvmlGpuInstanceGetInfo.as_ref().unwrap();
+    // SAFETY: as in `placement`; a stale handle is only compared.
+    unsafe {
+        let mut raw = null_mut();
+        assert_eq!(by_id(handle(&nvml, 1), 7, &raw mut raw), 0);
+        let mut told = zeroed::<nvmlGpuInstanceInfo_t>();
+        simulator.control("gpu 1 mig 7g.80gb");
+        assert_eq!(info(raw, &raw mut told), 2);
+        assert_eq!(info(null_mut(), &raw mut told), 2);
+    }
 }

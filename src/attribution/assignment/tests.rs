@@ -28,6 +28,7 @@ fn snapshot() -> Snapshot {
             texts: Vec::new(),
             instances,
             unsupported: Vec::new(),
+            processes: None,
         })),
         last_read: None,
     };
