@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use crate::needs::{self, BUSYBOX, CONTAINERD, RUNC};
@@ -29,8 +30,8 @@ const MODULE: &str = "tests/kubelet";
 const PROGRAMS: [&str; 4] = ["kubelet", "deviceplugin", "record", "image"];
 /// Where `--record` puts the kubelet's answers.
 const FIXTURES: &str = "tests/data/kubelet";
-/// The parent of all containers' control groups. containerd gives it this name, and another
-/// containerd on this machine would share it.
+/// The parent of all containers' control groups: containerd gives it this name, to Kubernetes'
+/// containers of any containerd.
 const CONTROL_GROUP: &str = "k8s.io";
 /// Killed processes leave their control groups a moment later.
 const CONTROL_GROUP_TRIES: u32 = 50;
@@ -52,9 +53,8 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     for folder in [recorded(), logs()] {
         empty(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     }
-    let before = control_groups();
     let ended = inside();
-    remove_control_groups(&before);
+    remove_control_groups();
     if ended.is_err() {
         eprintln!("what its parts said is in {}", logs().display());
     }
@@ -89,6 +89,16 @@ fn module() -> PathBuf {
 fn check_machine() -> Outcome {
     if !rustix::process::geteuid().is_root() {
         return Err("a kubelet and containerd run as root: run this as root".to_owned());
+    }
+    let runs = |group: &PathBuf| {
+        let processes = fs::read_to_string(group.join("cgroup.procs"));
+        processes.is_ok_and(|processes| !processes.is_empty())
+    };
+    if let Some(group) = control_groups().iter().find(|group| runs(group)) {
+        return Err(format!(
+            "Kubernetes' containers run on this machine ({}): this is for one without",
+            group.display()
+        ));
     }
     if !shell::works("go", &["version"]) {
         return Err(format!(
@@ -157,7 +167,7 @@ fn wait(child: &mut Child, stop: &AtomicBool) -> Outcome {
             Some(status) if status.success() => return Ok(()),
             Some(_) => return Err("the test failed".to_owned()),
             None if stop.load(Ordering::Relaxed) => return Err("interrupted".to_owned()),
-            None => std::thread::sleep(LOOK_EVERY),
+            None => thread::sleep(LOOK_EVERY),
         }
     }
 }
@@ -188,16 +198,16 @@ fn subfolders(folder: &Path) -> impl Iterator<Item = PathBuf> {
     entries.map(|entry| entry.path()).filter(|path| path.is_dir())
 }
 
-/// Removes groups that were not there before. One with processes is refused, and tried again.
-fn remove_control_groups(before: &[PathBuf]) {
+/// Removes all of them; one with processes is refused, and tried again.
+fn remove_control_groups() {
     let mut left = Vec::new();
     for _ in 0..CONTROL_GROUP_TRIES {
         left = control_groups();
-        left.retain(|group| !before.contains(group) && fs::remove_dir(group).is_err());
+        left.retain(|group| fs::remove_dir(group).is_err());
         if left.is_empty() {
             return;
         }
-        std::thread::sleep(LOOK_EVERY);
+        thread::sleep(LOOK_EVERY);
     }
     eprintln!("control groups are still in use, and stay: {left:?}");
 }

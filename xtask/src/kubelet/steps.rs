@@ -67,7 +67,10 @@ pub(super) fn run() -> Outcome {
     let fewer = [TRAINER, TRAINERS_SIDECAR, BOB, WEB];
     let held = report.step("pods-deleted", "two pods are gone", &fewer)?;
 
-    restart(&mut node, &mut report, &held, &fewer)?;
+    let title = "labels stayed from the kubelet's end to the plugins' return";
+    watched(&mut report, title, &held, |report| restart(&mut node, report, &fewer))?;
+    let title = "labels stayed over a restart at once";
+    watched(&mut report, title, &held, |report| restart_at_once(&mut node, report, &fewer))?;
 
     Node::remove_pod("whole.yaml")?;
     report.step("whole-free", "the whole GPU is free", &[BOB, WEB])?;
@@ -82,10 +85,12 @@ fn start_plugins(node: &mut Node, devices: &Devices) -> Outcome {
     for (resource, ids) in &devices.announced {
         node.start_plugin(resource, ids)?;
     }
-    until("all devices are announced", || {
-        let (found, wanted) = (Node::ask()?.allocatable, devices.allocatable());
-        if found == wanted { Ok(()) } else { Err(format!("{found:?}")) }
-    })
+    until("all devices are announced", || announced(devices))
+}
+
+fn announced(devices: &Devices) -> Outcome {
+    let (found, wanted) = (Node::ask()?.allocatable, devices.allocatable());
+    if found == wanted { Ok(()) } else { Err(format!("{found:?}")) }
 }
 
 fn stop_plugins(node: &mut Node, devices: &Devices) {
@@ -94,35 +99,52 @@ fn stop_plugins(node: &mut Node, devices: &Devices) {
     }
 }
 
-/// Ends the kubelet without a farewell, and the plugins too, and starts all again. The page is
-/// looked at all the while.
-fn restart(node: &mut Node, report: &mut Report, held: &Answer, listed: &[Line]) -> Outcome {
+/// Ends the kubelet without a farewell for a while, and starts it before the plugins.
+fn restart(node: &mut Node, report: &mut Report, listed: &[Line]) -> Outcome {
+    node.kill("kubelet");
+    thread::sleep(AWAY);
+    stop_plugins(node, &report.devices);
+    node.start_kubelet()?;
+    let first = until("the kubelet again", || Node::record("kubelet-starts"))?;
+    println!("        first it lists {:?}", lines_of(&first));
+    let since = Instant::now();
+    let next = until("the kubelet lists pods", || {
+        let answer = Node::record("kubelet-admits")?;
+        if answer.containers.is_empty() { Err("none".to_owned()) } else { Ok(answer) }
+    })?;
+    let (time, lines) = (since.elapsed().as_millis(), lines_of(&next));
+    println!("        {time} ms later it lists {lines:?}");
+    report.step("kubelet-restarted", "restarted, and no plugin is back", listed)?;
+    start_plugins(node, &report.devices)?;
+    report.step("plugins-back", "plugins are back after the restart", listed)?;
+    Ok(())
+}
+
+/// Ends it and starts it at once; the plugins notice, and register by themselves.
+fn restart_at_once(node: &mut Node, report: &mut Report, listed: &[Line]) -> Outcome {
+    node.kill("kubelet");
+    node.start_kubelet()?;
+    until("the plugins register again", || announced(&report.devices))?;
+    report.step("restarted-at-once", "restarted at once, the plugins register again", listed)?;
+    Ok(())
+}
+
+/// Looks at the page all the while that something goes on; what is held must not be seen free.
+fn watched(
+    report: &mut Report,
+    title: &str,
+    held: &Answer,
+    goes_on: impl FnOnce(&mut Report) -> Outcome,
+) -> Outcome {
     let devices = Arc::clone(&report.devices);
     let over = AtomicBool::new(false);
     let stayed = thread::scope(|scope| {
         let watch = scope.spawn(|| stays(&devices, held, &over));
-        let restarted = (|| {
-            node.kill("kubelet");
-            thread::sleep(AWAY);
-            stop_plugins(node, &devices);
-            node.start_kubelet()?;
-            let first = until("the kubelet again", || Node::record("kubelet-starts"))?;
-            println!("        first it lists {:?}", lines_of(&first));
-            let since = Instant::now();
-            let next = until("the kubelet lists pods", || {
-                let answer = Node::record("kubelet-admits")?;
-                if answer.containers.is_empty() { Err("none".to_owned()) } else { Ok(answer) }
-            })?;
-            let (time, lines) = (since.elapsed().as_millis(), lines_of(&next));
-            println!("        {time} ms later it lists {lines:?}");
-            report.step("kubelet-restarted", "restarted, and no plugin is back", listed)?;
-            start_plugins(node, &devices)?;
-            report.step("plugins-back", "plugins are back after the restart", listed)
-        })();
+        let went = goes_on(report);
         over.store(true, Ordering::Relaxed);
-        restarted.map(|_| watch.join().unwrap_or_else(|_| Err("the watch panicked".to_owned())))
+        went.map(|()| watch.join().unwrap_or_else(|_| Err("the watch panicked".to_owned())))
     })?;
-    report.tell("labels stayed from the kubelet's end to the plugins' return", stayed);
+    report.tell(title, stayed);
     Ok(())
 }
 
@@ -151,9 +173,10 @@ impl Report {
             let found = lines_of(answer);
             if found == lines { Ok(()) } else { Err(format!("the kubelet lists {found:?}")) }
         };
-        until(title, || listed(&Node::ask()?))?;
-        let answer = Node::record(name)?;
-        listed(&answer)?;
+        let answer = until(title, || {
+            let answer = Node::record(name)?;
+            listed(&answer).map(|()| answer)
+        })?;
         let shown =
             within(POLLED, "the exporter's page", || self.devices.check(&Node::page()?, &answer));
         self.tell(title, shown);
