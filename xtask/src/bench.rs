@@ -2,7 +2,6 @@
 //! simulated machine `dense-16x7`.
 
 mod exporter;
-mod http;
 mod serving;
 
 use std::path::{Path, PathBuf};

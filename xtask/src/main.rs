@@ -4,6 +4,8 @@
 mod bench;
 mod demo;
 mod docs;
+mod http;
+mod kubelet;
 mod needs;
 mod shell;
 mod tests;
@@ -21,6 +23,8 @@ Usage: cargo xtask COMMAND
   test [ARGS]                  install what the tests need, then run them all; ARGS are cargo test's
   bench [--quick]              measure what docs/performance.md tells, and print it
   docs                         write the generated documents anew
+  e2e-kubelet [--record]       the exporter beside a real kubelet (docs/e2e-kubelet.md); --record keeps
+                               the kubelet's answers for the tests
 ";
 
 fn main() -> ExitCode {
@@ -34,6 +38,7 @@ fn main() -> ExitCode {
         "test" => tests::run(rest),
         "bench" => bench::run(rest),
         "docs" => docs::run(),
+        "e2e-kubelet" => kubelet::run(rest),
         "help" | "-h" | "--help" => {
             print!("{USAGE}");
             Ok(())

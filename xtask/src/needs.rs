@@ -28,6 +28,20 @@ pub(crate) const WRK: Package = Package {
     is_there: || std::process::Command::new("wrk").arg("--version").output().is_ok(),
 };
 
+/// What a kubelet starts containers with.
+pub(crate) const CONTAINERD: Package =
+    Package { name: "containerd", is_there: || shell::works("containerd", &["--version"]) };
+
+/// What containerd starts them with.
+pub(crate) const RUNC: Package =
+    Package { name: "runc", is_there: || shell::works("runc", &["--version"]) };
+
+/// What runs in them. It must need no library, which `ldd` refuses.
+pub(crate) const BUSYBOX: Package = Package {
+    name: "busybox-static",
+    is_there: || shell::works("/bin/busybox", &["true"]) && !shell::works("ldd", &["/bin/busybox"]),
+};
+
 /// Installs the packages that are missing.
 pub(crate) fn packages(wanted: &[Package]) -> Outcome {
     let missing: Vec<&str> =

@@ -5,7 +5,8 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{Selection, http};
+use super::Selection;
+use crate::http;
 use crate::shell::{self, Outcome};
 
 const SCENARIO: &str = "dense-16x7";
