@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use nvml_exporter::attribution::Attribution;
 use nvml_exporter::catalogue::{Call, Entity, Fact, Field, Kind, Read, Row, Selection, Value};
 use nvml_exporter::exposition::Encoding;
-use nvml_exporter::exposition::{Body, LabelScheme, Renderer, Settings};
+use nvml_exporter::exposition::{AttributionScheme, Body, LabelScheme, Renderer, Settings};
 use nvml_exporter::sampler::snapshot::{
     Gpu, GpuIdentity, GpuReading, InstanceIdentity, InstanceReading, Library, Sample, Snapshot,
     Status,
@@ -26,18 +27,27 @@ fn render(criterion: &mut Criterion) {
         let snapshot = snapshot(gpus, instances);
         let settings = Settings {
             labels: LabelScheme { host: Some("node-a".to_owned()), ..LabelScheme::default() },
+            attribution: AttributionScheme::default(),
             openmetrics: false,
             max_age: Duration::from_secs(30),
         };
         let telemetry = Telemetry::new(Build { version: "0", revision: "0" });
         let mut renderer = Renderer::default();
-        let page = renderer.render(&snapshot, &settings, &telemetry, now());
+        let page =
+            renderer.render((&snapshot, &Attribution::default()), &settings, &telemetry, now());
         let bytes = page.text.encoded(Encoding::Identity);
 
         let mut group = criterion.benchmark_group(name);
         group.throughput(Throughput::Bytes(bytes.len() as u64));
         group.bench_function("render", |bencher| {
-            bencher.iter(|| renderer.render(black_box(&snapshot), &settings, &telemetry, now()));
+            bencher.iter(|| {
+                renderer.render(
+                    (black_box(&snapshot), &Attribution::default()),
+                    &settings,
+                    &telemetry,
+                    now(),
+                )
+            });
         });
         group.sample_size(20);
         group.bench_function("gzip", |bencher| {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
 
+use crate::attribution::Attribution;
 use crate::exposition::{Renderer, Settings};
 use crate::http::{ConfigStatus, DeviceLine, PageStore, Status};
 use crate::sampler::snapshot::{Gpu, Library, Snapshot, Status as GpuStatus};
@@ -21,6 +22,8 @@ pub const RENDER_AT_LEAST_EVERY: Duration = Duration::from_secs(5);
 pub struct Publisher {
     /// Where snapshots come from.
     pub latest: Arc<Latest<Snapshot>>,
+    /// Who uses the devices. Shares its bell with `latest`.
+    pub attribution: Arc<Latest<Attribution>>,
     /// How pages look.
     pub settings: Settings,
     /// What the exporter says of itself.
@@ -47,18 +50,21 @@ impl Publisher {
     fn run(self) {
         let mut renderer = Renderer::default();
         let (mut last_pass, mut passes) = (None, 0);
-        let (mut seen, mut snapshot) = self.latest.get();
         loop {
+            let rings = self.latest.bell().rings();
+            let (seen, snapshot) = self.latest.get();
+            let (_, attribution) = self.attribution.get();
             if snapshot.is_decided() {
                 last_pass = Some(instant(snapshot.taken));
                 passes = seen;
             }
+            let now = SystemTime::now();
             let page =
-                renderer.render(&snapshot, &self.settings, &self.telemetry, SystemTime::now());
+                renderer.render((&snapshot, &attribution), &self.settings, &self.telemetry, now);
             self.pages.publish(page);
             self.status.store(Arc::new(self.status_of(&snapshot, last_pass, passes)));
             self.beat.beat();
-            (seen, snapshot) = self.latest.wait(seen, RENDER_AT_LEAST_EVERY);
+            self.latest.bell().wait(rings, RENDER_AT_LEAST_EVERY);
         }
     }
 

@@ -1,6 +1,7 @@
 //! The process as a whole: builds the parts from a configuration, connects them, runs until told
 //! to stop.
 
+mod attribution;
 mod dump;
 pub mod inspect;
 mod reload;
@@ -110,6 +111,7 @@ async fn serve(config: Config) -> Result<(), ServeError> {
     let config_status = Arc::new(ArcSwap::from_pointee(loaded.status));
     let rendered = Arc::new(Beat::default());
     Publisher {
+        attribution: attribution::start(sampler.latest.bell()),
         latest: Arc::clone(&sampler.latest),
         settings: page_settings(&config),
         telemetry: telemetry.clone(),
@@ -214,6 +216,7 @@ fn page_settings(config: &Config) -> PageSettings {
             old_namespace: config.old_namespace,
             replace_blanks: config.replace_blanks,
         },
+        attribution: attribution::scheme(&config.kubernetes),
         openmetrics: config.openmetrics,
         max_age: config.interval * STALE_INTERVALS + PASS_DEADLINE,
     }

@@ -31,6 +31,17 @@ pub struct Holder<'a> {
     pub claim: Option<&'a Claim>,
     /// What the API server says of the pod, if it is asked and has answered.
     pub facts: Option<&'a PodFacts>,
+    /// The MIG device, if it is one.
+    pub mig: Option<Mig<'a>>,
+}
+
+/// A MIG device as its claim's labels name it.
+#[derive(Debug, Clone, Copy)]
+pub struct Mig<'a> {
+    /// The UUID of its first compute instance; empty if the driver told none.
+    pub uuid: &'a str,
+    /// `1g.18gb`, …
+    pub profile: &'a str,
 }
 
 /// Who holds which device.
@@ -39,6 +50,8 @@ pub struct Assignment<'a> {
     holders: BTreeMap<DeviceKey, Vec<Holder<'a>>>,
     /// What became of the ids that the kubelet listed.
     pub ids: IdCounts,
+    /// Ids that pods hold, by resource name.
+    pub allocated: BTreeMap<&'a str, usize>,
 }
 
 /// What became of the ids that the kubelet listed, each use by a container counted.
@@ -82,7 +95,7 @@ impl<'a> Assignment<'a> {
 /// was seen with it last; if several have been there from the first look on, all are kept and
 /// counted as ambiguous.
 #[must_use]
-pub fn assign<'a>(snapshot: &Snapshot, attribution: &'a Attribution) -> Assignment<'a> {
+pub fn assign<'a>(snapshot: &'a Snapshot, attribution: &'a Attribution) -> Assignment<'a> {
     let mut assignment = Assignment::default();
     let Some(allocations) = attribution.allocations.as_deref() else { return assignment };
     let inventory = Inventory::new(snapshot);
@@ -92,6 +105,7 @@ pub fn assign<'a>(snapshot: &Snapshot, attribution: &'a Attribution) -> Assignme
     if !allocations.unknown.is_empty() {
         assignment.ids.unmatched.insert(UNKNOWN_FORM, allocations.unknown.len());
     }
+    let mut counted = HashSet::new();
     for (holding, facts) in running {
         if let Some(rivals) = newest.get(&holding.id).filter(|_| is_exclusive(holding)) {
             if holding.since < rivals.since {
@@ -100,6 +114,9 @@ pub fn assign<'a>(snapshot: &Snapshot, attribution: &'a Attribution) -> Assignme
             if rivals.pods.len() > 1 {
                 assignment.ids.ambiguous += 1;
             }
+        }
+        if counted.insert((&holding.resource, &holding.id)) {
+            *assignment.allocated.entry(&holding.resource).or_default() += 1;
         }
         let devices = inventory.find(&holding.id.target);
         if devices.is_empty() {
@@ -115,6 +132,7 @@ pub fn assign<'a>(snapshot: &Snapshot, attribution: &'a Attribution) -> Assignme
                 resource: &holding.resource,
                 claim: holding.claim.as_deref(),
                 facts,
+                mig: inventory.mig(device),
             });
         }
     }

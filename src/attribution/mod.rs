@@ -13,7 +13,7 @@ pub mod pods;
 use std::sync::Arc;
 
 pub use allocations::{Allocations, Claim, Container, Holding};
-pub use assignment::{Assignment, DeviceKey, Holder, IdCounts, assign};
+pub use assignment::{Assignment, DeviceKey, Holder, IdCounts, Mig, assign};
 pub use device_id::{DeviceId, Target};
 pub use jobs::Jobs;
 pub use pods::{PodFacts, PodTable};

@@ -4,14 +4,14 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::args::{Args, DumpArgs, KubernetesArgs, ProcessArgs, WebArgs};
+use super::args::{Args, DumpArgs, ProcessArgs, WebArgs};
 use super::duration::{self, parse_go};
 use super::findings::{Findings, items, parse_bool};
 use super::machine::Machine;
-use super::settings::{Config, Driver, Dump, GpuIdType, Kubernetes, Listen, Web};
+use super::settings::{Config, Driver, Dump, Listen, Web};
 use super::typed::{Invalid, Origin, Typed};
 use super::yaml::FileSettings;
-use super::{counters, host, interval, listen, unused, yaml};
+use super::{counters, host, interval, kubernetes, listen, unused, yaml};
 use crate::telemetry::log::{LogSettings, check_directives};
 
 /// dcgm-exporter's time-outs, which it takes where the text is bad.
@@ -33,11 +33,12 @@ impl Args {
     fn understood(&self, machine: &dyn Machine, found: &mut Findings) -> Config {
         let metrics = &self.metrics;
         let file = file_settings(self.process.config_file.as_ref(), machine, found);
-        let kubernetes = kubernetes(&self.kubernetes, machine, found);
+        let interval = interval::between_passes(&metrics.collect_interval, &file.interval, found);
+        let kubernetes = kubernetes::check(&self.kubernetes, interval, machine, found);
         let config = Config {
             command: self.command,
             counters: counters::source(metrics, file.counters, machine, found),
-            interval: interval::between_passes(&metrics.collect_interval, &file.interval, found),
+            interval,
             devices: found.read(&metrics.devices, str::parse),
             host_label: host::label(self, kubernetes.enabled, machine, found),
             old_namespace: found.switch(&metrics.use_old_namespace),
@@ -56,7 +57,6 @@ impl Args {
             warnings: Vec::new(),
         };
         unused::check(&self.unused, found);
-        unused::check_not_served_yet(&self.kubernetes, found);
         config
     }
 }
@@ -222,48 +222,7 @@ fn dump(args: &DumpArgs, found: &mut Findings) -> Option<Dump> {
     })
 }
 
-fn kubernetes(args: &KubernetesArgs, machine: &dyn Machine, found: &mut Findings) -> Kubernetes {
-    let texts = |typed: &[Typed]| items(typed).map(|(_, item)| item.to_owned()).collect();
-    let enabled = found.switch(&args.kubernetes);
-    Kubernetes {
-        enabled,
-        node_name: host::node_name(machine),
-        pod_labels: found.switch(&args.kubernetes_enable_pod_labels),
-        pod_uid: found.switch(&args.kubernetes_enable_pod_uid),
-        gpu_id_type: found.choice::<GpuIdType>(&args.kubernetes_gpu_id_type),
-        pod_label_allowlist: texts(&args.kubernetes_pod_label_allowlist_regex),
-        virtual_gpus: found.switch(&args.kubernetes_virtual_gpus),
-        dra: found.switch(&args.kubernetes_enable_dra),
-        kubelet_socket: PathBuf::from(&args.pod_resources_kubelet_socket.text),
-        resource_names: texts(&args.nvidia_resource_names),
-        hpc_job_mapping: path(args.hpc_job_mapping_dir.as_ref()),
-        container_runtime: container_runtime(args, enabled, found),
-    }
-}
-
-/// Container labels need a socket, and give way to Kubernetes, as in dcgm-exporter.
-fn container_runtime(
-    args: &KubernetesArgs,
-    kubernetes: bool,
-    found: &mut Findings,
-) -> Option<PathBuf> {
-    let wanted = &args.container_labels;
-    let socket = path(args.container_runtime_socket.as_ref());
-    if !found.switch(wanted) {
-        return None;
-    }
-    if kubernetes {
-        found.warn(wanted, "ignored, for --kubernetes is on");
-        return None;
-    }
-    if socket.is_none() {
-        found.refuse(wanted, "needs --container-runtime-socket");
-    }
-    found.warn(wanted, "container labels are not served yet");
-    socket
-}
-
 /// A path, unless it is empty, which is dcgm-exporter's word for none.
-fn path(typed: Option<&Typed>) -> Option<PathBuf> {
+pub(super) fn path(typed: Option<&Typed>) -> Option<PathBuf> {
     typed.filter(|typed| !typed.text.is_empty()).map(|typed| PathBuf::from(&typed.text))
 }

@@ -11,6 +11,7 @@ mod duration;
 mod findings;
 mod host;
 mod interval;
+mod kubernetes;
 mod listen;
 mod machine;
 pub mod selector;

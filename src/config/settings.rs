@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::args::Command;
 use super::selector::DeviceSelector;
 use crate::catalogue::MetricNames;
+use crate::exposition::Show;
 use crate::telemetry::log::LogSettings;
 
 /// One validated configuration.
@@ -191,6 +192,20 @@ pub struct Kubernetes {
     pub gpu_id_type: GpuIdType,
     /// Regular expressions of the pod labels to copy, as typed.
     pub pod_label_allowlist: Vec<String>,
+    /// Regular expressions of the pod annotations to copy, as typed.
+    pub pod_annotation_allowlist: Vec<String>,
+    /// Whether the pod's owner is shown.
+    pub owner_labels: bool,
+    /// Whether the node's name is a label.
+    pub node_label: bool,
+    /// Regular expressions of `namespace/pod` that never count; known to be valid.
+    pub ignore_pods: Vec<String>,
+    /// Where pods are shown.
+    pub show: Show,
+    /// Time between two questions to the kubelet, 1 s or more.
+    pub poll_interval: Duration,
+    /// The exporter's own pod: its name, and its namespace if that is known.
+    pub own_pod: Option<(String, Option<String>)>,
     /// Whether each sharer of a GPU has its own series.
     pub virtual_gpus: bool,
     /// Whether Dynamic Resource Allocation is looked at.

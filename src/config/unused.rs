@@ -1,6 +1,6 @@
 //! What dcgm-exporter does and this exporter does not: said once each, and only when asked for.
 
-use super::args::{KubernetesArgs, UnusedArgs};
+use super::args::UnusedArgs;
 use super::duration::{self, parse_go};
 use super::findings::{Findings, parse_bool};
 use super::selector::DeviceSelector;
@@ -38,23 +38,6 @@ pub(super) fn check(args: &UnusedArgs, found: &mut Findings) {
         warn_if_on(switch, why, found);
     }
     check_poll_interval(&args.gpu_bind_unbind_poll_interval, found);
-}
-
-/// Warns about attribution that is asked for and not served yet.
-pub(super) fn check_not_served_yet(args: &KubernetesArgs, found: &mut Findings) {
-    let switches = [
-        (&args.kubernetes, "pods are not served yet; it decides the host label only"),
-        (&args.kubernetes_enable_pod_labels, "pod labels are not served yet"),
-        (&args.kubernetes_enable_pod_uid, "pod UIDs are not served yet"),
-        (&args.kubernetes_virtual_gpus, "a series for each sharer of a GPU is not served yet"),
-        (&args.kubernetes_enable_dra, "Dynamic Resource Allocation is not served yet"),
-    ];
-    for (switch, why) in switches {
-        warn_if_on(switch, why, found);
-    }
-    if let Some(directory) = args.hpc_job_mapping_dir.as_ref().filter(|dir| !dir.text.is_empty()) {
-        found.warn(directory, "HPC jobs are not served yet");
-    }
 }
 
 fn warn_if_on(switch: &Typed, why: &str, found: &mut Findings) {

@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
-use super::device::Device;
+use super::device::{Device, Labels};
 use super::labels::{Block, Insert, Style, Zone};
 use super::roster::Member;
-use super::scheme::LabelScheme;
+use super::sharing::Sharing;
+use super::split::{Split, Whose};
 use super::text::{Writer, push_value};
 use crate::catalogue::{Entity, Kind, Read, Row, Selection, Value};
-use crate::sampler::snapshot::Sample;
+use crate::sampler::snapshot::{Processes, Sample};
 use crate::xid;
 
 /// Writes every selected family that has a sample, in the selection's order.
@@ -16,10 +17,10 @@ pub(super) fn write(
     writer: &mut Writer,
     selection: &Selection,
     members: &[Member<'_>],
-    scheme: &LabelScheme,
+    sharing: &Sharing<'_>,
 ) {
     let mut devices: Vec<Device<'_>> =
-        members.iter().filter_map(|member| Device::new(member, selection, scheme)).collect();
+        members.iter().filter_map(|member| Device::new(member, selection, sharing)).collect();
     let mut start = 0;
     for rows in selection.rows.chunk_by(|a, b| a.name == b.name) {
         let range = start..start + rows.len();
@@ -50,28 +51,34 @@ impl Family<'_, '_> {
         let board = device.board.take_before(self.range.end);
         for sample in distinct(board) {
             let row = &self.rows[usize::from(sample.row)];
-            let block = match row.field.entity {
-                Entity::Link => device.link(sample.link),
-                Entity::Instance => device.whole.then(|| device.block(style(row))),
-                Entity::Gpu | Entity::Node => {
-                    (device.whole || !is_dcgm(row)).then(|| device.block(style(row)))
+            match row.field.entity {
+                Entity::Link => self.copies(row, device.link(sample.link), sample.value),
+                Entity::Gpu | Entity::Node if !device.whole && !is_dcgm(row) => {
+                    self.copies(row, device.labels.of(Style::Own), sample.value);
                 }
-            };
-            if let Some(block) = block {
-                self.sample(row, block, sample.value);
+                Entity::Gpu | Entity::Node | Entity::Instance if device.whole => {
+                    self.device(
+                        row,
+                        &device.labels,
+                        (device.processes, Whose::Board),
+                        sample.value,
+                    );
+                }
+                Entity::Gpu | Entity::Node | Entity::Instance => {}
             }
         }
         for instance in &mut device.instances {
+            let whose = (device.processes, Whose::Instance(instance.id));
             let own = instance.samples.take_before(self.range.end);
             for sample in distinct(own) {
                 let row = &self.rows[usize::from(sample.row)];
-                self.sample(row, instance.block(style(row)), sample.value);
+                self.device(row, &instance.labels, whose, sample.value);
             }
             for sample in distinct(board) {
                 let row = &self.rows[usize::from(sample.row)];
                 let has_own = own.iter().any(|own| own.row == sample.row);
                 if !has_own && is_repeated(row) {
-                    self.sample(row, instance.block(style(row)), sample.value);
+                    self.device(row, &instance.labels, whose, sample.value);
                 }
             }
         }
@@ -88,13 +95,39 @@ impl Family<'_, '_> {
                 continue;
             };
             if device.whole || !is_dcgm(row) {
-                self.text(row, device.block(style(row)), text);
+                self.text(row, device.labels.of(style(row)), text);
             }
             if is_dcgm(row) {
                 for instance in &device.instances {
-                    self.text(row, instance.block(style(row)), text);
+                    self.text(row, instance.labels.of(style(row)), text);
                 }
             }
+        }
+    }
+
+    /// One value of a GPU or an instance; what can be divided among its sharers is.
+    fn device(
+        &mut self,
+        row: &Row,
+        labels: &Labels<'_>,
+        (processes, whose): (Option<&Processes>, Whose),
+        value: Value,
+    ) {
+        let (Some(undivided), Some(split)) = (&labels.whole, Split::of(&row.name)) else {
+            return self.copies(row, labels.of(style(row)), value);
+        };
+        self.sample(row, undivided, value);
+        for (uid, block) in &labels.sharers {
+            if let Some(share) = processes.and_then(|processes| split.share(processes, whose, uid))
+            {
+                self.sample(row, block, share);
+            }
+        }
+    }
+
+    fn copies(&mut self, row: &Row, blocks: &[Block<'_>], value: Value) {
+        for block in blocks {
+            self.sample(row, block, value);
         }
     }
 
@@ -122,10 +155,12 @@ impl Family<'_, '_> {
     }
 
     /// A text becomes a label of a sample that is always 1.
-    fn text(&mut self, row: &Row, block: &Block<'_>, text: &str) {
+    fn text(&mut self, row: &Row, blocks: &[Block<'_>], text: &str) {
         let name = text_label(&row.name);
         let labels = [Insert { zone: Zone::Extra, name: &name, value: text }];
-        self.sample_with(row, block, &labels, Value::Int(1));
+        for block in blocks {
+            self.sample_with(row, block, &labels, Value::Int(1));
+        }
     }
 
     fn sample_with(&mut self, row: &Row, block: &Block<'_>, labels: &[Insert<'_>], value: Value) {

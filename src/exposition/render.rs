@@ -8,8 +8,10 @@ use super::format::Format;
 use super::page::{Body, Page};
 use super::roster::{Member, roster};
 use super::scheme::Settings;
+use super::sharing::Sharing;
 use super::text::Writer;
-use super::{families, health, inventory};
+use super::{families, health, holders, inventory};
+use crate::attribution::{Attribution, assign};
 use crate::sampler::snapshot::Snapshot;
 use crate::telemetry::Telemetry;
 
@@ -22,17 +24,19 @@ pub struct Renderer {
 }
 
 impl Renderer {
-    /// The page of one snapshot as of `now`.
+    /// The page of one snapshot, with what is known of the devices' users, as of `now`.
     #[must_use]
     pub fn render(
         &mut self,
-        snapshot: &Snapshot,
+        (snapshot, attribution): (&Snapshot, &Attribution),
         settings: &Settings,
         telemetry: &Telemetry,
         now: SystemTime,
     ) -> Page {
-        let part =
-            Part { snapshot, settings, telemetry, now, members: &roster(snapshot, settings, now) };
+        let assignment = &assign(snapshot, attribution);
+        let sharing = Sharing { settings, assignment, attribution };
+        let members = &roster(snapshot, settings, now);
+        let part = Part { snapshot, settings, sharing, telemetry, now, members };
         Page {
             text: Body::new(fill(&mut self.text, |out| part.write(out, Format::Text))),
             openmetrics: settings.openmetrics.then(|| {
@@ -45,6 +49,7 @@ impl Renderer {
 struct Part<'a> {
     snapshot: &'a Snapshot,
     settings: &'a Settings,
+    sharing: Sharing<'a>,
     telemetry: &'a Telemetry,
     now: SystemTime,
     members: &'a [Member<'a>],
@@ -55,8 +60,9 @@ impl Part<'_> {
         let Self { snapshot, settings, members, .. } = *self;
         let labels = &settings.labels;
         let mut writer = Writer::new(out, format);
-        families::write(&mut writer, &snapshot.selection, members, labels);
+        families::write(&mut writer, &snapshot.selection, members, &self.sharing);
         inventory::write(&mut writer, snapshot, members, labels);
+        holders::write(&mut writer, members, &self.sharing);
         health::write(&mut writer, snapshot, members, labels, self.now);
         match format {
             Format::Text => self.telemetry.encode_text(writer.text()),

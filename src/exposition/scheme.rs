@@ -60,6 +60,15 @@ impl LabelScheme {
         host.into_iter().flat_map(|host| self.host_label.names().iter().map(move |n| (*n, host)))
     }
 
+    /// The labels of container, namespace and pod; they are in this order when sorted.
+    pub(super) const fn pod_names(&self) -> [&'static str; 3] {
+        if self.old_namespace {
+            ["container_name", "pod_namespace", "pod_name"]
+        } else {
+            ["container", "namespace", "pod"]
+        }
+    }
+
     /// The host labels of a link row.
     pub(super) fn link_host_labels(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let host = self.host.as_deref().filter(|host| !host.is_empty());
@@ -68,11 +77,43 @@ impl LabelScheme {
     }
 }
 
+/// Where the pods that hold a device are shown (`--attribution`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Show {
+    /// On the device's series, as dcgm-exporter does.
+    #[default]
+    Labels,
+    /// In `nvml_device_pod_info`, to join on.
+    Info,
+    /// Both.
+    Both,
+}
+
+/// How the users of devices are shown.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches of the command line")]
+pub struct AttributionScheme {
+    /// Whether pods are asked for (`--kubernetes`): idle devices then carry empty labels.
+    pub pods: bool,
+    /// Where they are shown.
+    pub show: Show,
+    /// A series for each sharer of a device (`--kubernetes-virtual-gpus`).
+    pub split: bool,
+    /// Labels of DRA claims (`--kubernetes-enable-dra`).
+    pub dra: bool,
+    /// The label `pod_uid` (`--kubernetes-enable-pod-uid`).
+    pub pod_uid: bool,
+    /// The label `node`, if wanted.
+    pub node: Option<String>,
+}
+
 /// All that a page depends on beside the snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// How devices are labelled.
     pub labels: LabelScheme,
+    /// How the users of devices are shown.
+    pub attribution: AttributionScheme,
     /// Whether the `OpenMetrics` page is made too (`--openmetrics`).
     pub openmetrics: bool,
     /// A GPU whose reading is older has no device series and counts as down, reason `stale`.

@@ -32,7 +32,7 @@ use tokio::sync::watch;
 use crate::nvml::{Found, Loader, Pass, Session, reader::Request};
 use crate::telemetry::Telemetry;
 pub use beat::Beat;
-pub use latest::Latest;
+pub use latest::{Bell, Latest};
 pub use pods::ProcRoot;
 use snapshot::{Library, Snapshot};
 pub use vital::{Ended, Vital};

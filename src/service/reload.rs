@@ -9,6 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::catalogue::{CountersError, MetricNames, Parsed, Plan, default_selection, parse};
 use crate::config::{Config, Counters, DeviceSelector, InlineRow};
+use crate::exposition;
 use crate::http::{ConfigStatus, WebConfig};
 use crate::nvml::reader::Request;
 use crate::sampler::Sampler;
@@ -25,6 +26,10 @@ pub(super) struct Source {
     names: MetricNames,
     devices: DeviceSelector,
     quirks: bool,
+    /// Whether pods are asked for, whose devices can be named by where they lie.
+    placements: bool,
+    /// Whether what can be is divided among the sharers of a GPU.
+    processes: bool,
 }
 
 /// A selection ready for the sampler.
@@ -41,6 +46,8 @@ impl Source {
             names: config.metric_names,
             devices: config.devices.clone(),
             quirks: config.quirks,
+            placements: config.kubernetes.enabled,
+            processes: config.kubernetes.enabled && config.kubernetes.virtual_gpus,
         }
     }
 
@@ -55,6 +62,7 @@ impl Source {
         }
         let rows = parsed.selection.rows.len();
         tracing::info!(source = self.label(), rows, "counters loaded");
+        let is_divided = parsed.selection.rows.iter().any(|row| exposition::is_divided(&row.name));
         let selection = Arc::new(parsed.selection);
         Ok(Loaded {
             request: Arc::new(Request {
@@ -62,8 +70,8 @@ impl Source {
                 selection,
                 devices: self.devices.clone(),
                 quirks: self.quirks,
-                placements: false,
-                processes: false,
+                placements: self.placements,
+                processes: self.processes && is_divided,
             }),
             status: ConfigStatus { source: self.label(), reloading: false, error: None },
         })

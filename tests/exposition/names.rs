@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use expect_test::expect;
+use nvml_exporter::attribution::Attribution;
 use nvml_exporter::catalogue::fields;
 use nvml_exporter::exposition::Renderer;
 use nvml_exporter::exposition::{Encoding, Format};
@@ -28,7 +29,12 @@ fn always_there() -> Vec<Family> {
     let mut none = full.clone();
     none.library = Library::Starting;
     let mut pages = [full, none].map(|snapshot| {
-        let page = Renderer::default().render(&snapshot, &settings(), &telemetry, now());
+        let page = Renderer::default().render(
+            (&snapshot, &Attribution::default()),
+            &settings(),
+            &telemetry,
+            now(),
+        );
         parse(str::from_utf8(&page.text.encoded(Encoding::Identity)).unwrap())
     });
     let known: BTreeSet<String> = pages[0].iter().map(|family| family.name.clone()).collect();

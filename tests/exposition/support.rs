@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use nvml_exporter::attribution::Attribution;
 use nvml_exporter::catalogue::{Call, Entity, Fact, Field, Kind, Read, Row, Selection, Value};
 use nvml_exporter::exposition::Encoding;
-use nvml_exporter::exposition::{HostLabel, LabelScheme, Page, Renderer, Settings};
+use nvml_exporter::exposition::{
+    AttributionScheme, HostLabel, LabelScheme, Page, Renderer, Settings,
+};
 use nvml_exporter::sampler::snapshot::{
     Gpu, GpuIdentity, GpuReading, InstanceIdentity, InstanceReading, Library, LibraryFacts, Sample,
     Snapshot, Status,
@@ -19,6 +22,8 @@ pub(crate) static TEMP: Field =
     Field::new("DCGM_FI_DEV_GPU_TEMP", 150, Kind::Gauge, Entity::Gpu, READ);
 pub(crate) static FB_USED: Field =
     Field::new("DCGM_FI_DEV_FB_USED", 252, Kind::Gauge, Entity::Instance, READ);
+pub(crate) static UTIL: Field =
+    Field::new("DCGM_FI_DEV_GPU_UTIL", 203, Kind::Gauge, Entity::Gpu, READ);
 pub(crate) static REPLAY: Field =
     Field::new("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", 202, Kind::Counter, Entity::Gpu, READ);
 pub(crate) static XID: Field =
@@ -137,6 +142,7 @@ pub(crate) fn settings() -> Settings {
             host_label: HostLabel::Upper,
             ..LabelScheme::default()
         },
+        attribution: AttributionScheme::default(),
         openmetrics: false,
         max_age: Duration::from_secs(30),
     }
@@ -147,7 +153,7 @@ pub(crate) fn telemetry() -> Telemetry {
 }
 
 pub(crate) fn page(snapshot: &Snapshot, settings: &Settings) -> Page {
-    Renderer::default().render(snapshot, settings, &telemetry(), now())
+    Renderer::default().render((snapshot, &Attribution::default()), settings, &telemetry(), now())
 }
 
 pub(crate) fn text(snapshot: &Snapshot, settings: &Settings) -> String {

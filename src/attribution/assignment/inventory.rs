@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{DeviceKey, Target};
+use super::{DeviceKey, Mig, Target};
 use crate::sampler::snapshot::{Gpu, InstanceReading, Snapshot};
 
 /// Look-up tables of one snapshot.
@@ -28,6 +28,15 @@ impl<'a> Inventory<'a> {
         Self { gpus: &snapshot.gpus, by_uuid }
     }
 
+    /// The MIG device of a key that is one.
+    pub(super) fn mig(&self, device: DeviceKey) -> Option<Mig<'a>> {
+        let id = device.instance?;
+        let gpu = self.gpus.iter().find(|gpu| gpu.identity.index == device.gpu)?;
+        let found = instances(gpu).find(|instance| instance.identity.gpu_instance == id)?;
+        let uuid = found.identity.uuids.first().map_or("", |(_, uuid)| uuid.as_str());
+        Some(Mig { uuid, profile: &found.identity.profile })
+    }
+
     /// The devices that an id names: one, or none if it is not on the node now.
     pub(super) fn find(&self, target: &Target) -> Vec<DeviceKey> {
         match target {
@@ -38,7 +47,7 @@ impl<'a> Inventory<'a> {
                 let board = self.gpus.iter().find(|board| board.identity.uuid == *gpu);
                 instance(board, |found| found.identity.gpu_instance == *gpu_instance)
             }
-            Target::Minor(minor) => self.minor(*minor).map(|gpu| whole(gpu)).into_iter().collect(),
+            Target::Minor(minor) => self.minor(*minor).map(whole).into_iter().collect(),
             Target::MinorInstance { minor, gpu_instance } => {
                 instance(self.minor(*minor), |found| found.identity.gpu_instance == *gpu_instance)
             }

@@ -1,3 +1,5 @@
+//! Every form of id on one node, and who of several pods has a device.
+
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 

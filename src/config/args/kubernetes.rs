@@ -41,13 +41,55 @@ pub struct KubernetesArgs {
     )]
     pub kubernetes_pod_label_allowlist_regex: Vec<Typed>,
 
+    // No default: annotations can be long and change often.
+    /// Regular expressions of pod annotations to copy; repeatable, or a comma list
+    #[arg(
+        long,
+        env = "NVML_EXPORTER_KUBERNETES_POD_ANNOTATION_ALLOWLIST_REGEX",
+        value_name = "REGEX",
+        action = clap::ArgAction::Append
+    )]
+    pub kubernetes_pod_annotation_allowlist_regex: Vec<Typed>,
+
+    // Needs the API server, as pod labels do.
+    /// Add the labels `owner_kind` and `owner_name`: the pod's Deployment, Job and so on
+    #[arg(long, env = "NVML_EXPORTER_KUBERNETES_ENABLE_OWNER_LABELS", default_value = "false")]
+    pub kubernetes_enable_owner_labels: Typed,
+
+    // The host label says the same; a relabeling can too.
+    /// Add the label `node`: the node's name in Kubernetes
+    #[arg(long, env = "NVML_EXPORTER_KUBERNETES_ENABLE_NODE_LABEL", default_value = "false")]
+    pub kubernetes_enable_node_label: Typed,
+
+    // No default: the exporter's own pod is left out by itself.
+    /// Regular expressions of NAMESPACE/POD that never count as users of a GPU; repeatable, or a
+    /// comma list
+    #[arg(
+        long,
+        env = "NVML_EXPORTER_KUBERNETES_IGNORE_PODS",
+        value_name = "REGEX",
+        action = clap::ArgAction::Append
+    )]
+    pub kubernetes_ignore_pods: Vec<Typed>,
+
+    // As dcgm-exporter shows them.
+    /// Where the pods of a GPU are shown: labels (on its series), info (`nvml_device_pod_info`) or
+    /// both
+    #[arg(long, env = "NVML_EXPORTER_ATTRIBUTION", default_value = "labels", value_name = "WHERE")]
+    pub attribution: Typed,
+
+    // No default: once each pass.
+    /// Time between two questions to the kubelet, 1s or more
+    #[arg(long, env = "NVML_EXPORTER_POD_RESOURCES_INTERVAL", value_name = "DURATION")]
+    pub pod_resources_interval: Option<Typed>,
+
     // Unless GPUs are shared, one series a GPU is what is wanted.
     /// One series for each pod that shares a GPU
     #[arg(long, env = "KUBERNETES_VIRTUAL_GPUS", default_value = "false")]
     pub kubernetes_virtual_gpus: Typed,
 
-    // Needs rights on the API server.
-    /// Map GPUs that were handed out by Dynamic Resource Allocation
+    // The labels are many, and admin access takes rights on the API server to be seen.
+    /// Add labels of Dynamic Resource Allocation's claims, and leave claims with admin access out
     #[arg(long, env = "KUBERNETES_ENABLE_DRA", default_value = "false")]
     pub kubernetes_enable_dra: Typed,
 

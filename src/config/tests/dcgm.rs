@@ -28,7 +28,14 @@ fn defaults_are_those_of_dcgm_exporter() {
     assert_eq!(config.log.directives, "info");
     assert_eq!(config.warnings, [""; 0]);
     let socket = PathBuf::from("/var/lib/kubelet/pod-resources/kubelet.sock");
-    assert_eq!(config.kubernetes, Kubernetes { kubelet_socket: socket, ..Kubernetes::default() });
+    assert_eq!(
+        config.kubernetes,
+        Kubernetes {
+            kubelet_socket: socket,
+            poll_interval: Duration::from_secs(30),
+            ..Kubernetes::default()
+        }
+    );
 }
 
 #[test]
@@ -105,17 +112,8 @@ fn the_operators_environment_starts_the_exporter() {
     assert_eq!(config.kubernetes.pod_label_allowlist, ["^app$", "^team"]);
     assert_eq!(
         config.warnings,
-        [
-            "DCGM_REMOTE_HOSTENGINE_INFO=nvidia-dcgm:5555: there is no DCGM host engine: the GPUs \
-             of this machine are read through NVML",
-            "DCGM_EXPORTER_KUBERNETES=true: pods are not served yet; it decides the host label \
-             only",
-            "DCGM_EXPORTER_KUBERNETES_ENABLE_POD_LABELS=true: pod labels are not served yet",
-            "DCGM_EXPORTER_KUBERNETES_ENABLE_POD_UID=true: pod UIDs are not served yet",
-            "KUBERNETES_ENABLE_DRA=true: Dynamic Resource Allocation is not served yet",
-            "DCGM_HPC_JOB_MAPPING_DIR=/var/lib/dcgm-exporter/job-mapping: HPC jobs are not served \
-             yet",
-        ]
+        ["DCGM_REMOTE_HOSTENGINE_INFO=nvidia-dcgm:5555: there is no DCGM host engine: the GPUs \
+             of this machine are read through NVML",]
     );
 }
 
