@@ -5,11 +5,12 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use nvml_exporter::attribution::Attribution;
+use nvml_exporter::attribution::{Allocations, Attribution, Container, DeviceId, Holding, Target};
 use nvml_exporter::catalogue::{Call, Entity, Fact, Field, Kind, Read, Row, Selection, Value};
 use nvml_exporter::exposition::Encoding;
-use nvml_exporter::exposition::{AttributionScheme, Body, LabelScheme, Renderer, Settings};
+use nvml_exporter::exposition::{AttributionScheme, Body, LabelScheme, Renderer, Settings, Show};
 use nvml_exporter::sampler::snapshot::{
     Gpu, GpuIdentity, GpuReading, InstanceIdentity, InstanceReading, Library, Sample, Snapshot,
     Status,
@@ -19,35 +20,18 @@ use nvml_exporter::telemetry::metrics::Build;
 
 const ROWS: u16 = 150;
 
-criterion_group!(benches, render);
+criterion_group!(benches, render, pods);
 criterion_main!(benches);
 
 fn render(criterion: &mut Criterion) {
+    let nobody = Attribution::default();
     for (name, gpus, instances) in [("16 GPUs x 7 instances", 16, 7), ("8 GPUs", 8, 0)] {
-        let snapshot = snapshot(gpus, instances);
-        let settings = Settings {
-            labels: LabelScheme { host: Some("node-a".to_owned()), ..LabelScheme::default() },
-            attribution: AttributionScheme::default(),
-            openmetrics: false,
-            max_age: Duration::from_secs(30),
-        };
-        let telemetry = Telemetry::new(Build { version: "0", revision: "0" });
-        let mut renderer = Renderer::default();
-        let page =
-            renderer.render((&snapshot, &Attribution::default()), &settings, &telemetry, now());
-        let bytes = page.text.encoded(Encoding::Identity);
-
+        let mut page = Rendering::new(snapshot(gpus, instances), AttributionScheme::default());
+        let bytes = page.render(&nobody);
         let mut group = criterion.benchmark_group(name);
         group.throughput(Throughput::Bytes(bytes.len() as u64));
         group.bench_function("render", |bencher| {
-            bencher.iter(|| {
-                renderer.render(
-                    (black_box(&snapshot), &Attribution::default()),
-                    &settings,
-                    &telemetry,
-                    now(),
-                )
-            });
+            bencher.iter(|| page.render(black_box(&nobody)));
         });
         group.sample_size(20);
         group.bench_function("gzip", |bencher| {
@@ -58,6 +42,79 @@ fn render(criterion: &mut Criterion) {
         });
         group.finish();
     }
+}
+
+/// What pods add to a page: 200 of them on 112 instances, most of which two share.
+fn pods(criterion: &mut Criterion) {
+    let snapshot = snapshot(16, 7);
+    let attribution = attribution(&snapshot, 200);
+    let scheme = |show| AttributionScheme { pods: true, show, ..AttributionScheme::default() };
+    let mut group = criterion.benchmark_group("16 GPUs x 7 instances, 200 pods");
+    group.bench_function("without", |bencher| {
+        let mut page = Rendering::new(snapshot.clone(), AttributionScheme::default());
+        bencher.iter(|| page.render(black_box(&Attribution::default())));
+    });
+    for (name, show) in [("labels", Show::Labels), ("info", Show::Info)] {
+        let mut page = Rendering::new(snapshot.clone(), scheme(show));
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| page.render(black_box(&attribution)));
+        });
+    }
+    group.finish();
+}
+
+/// A page that is made over and over.
+struct Rendering {
+    snapshot: Snapshot,
+    settings: Settings,
+    telemetry: Telemetry,
+    renderer: Renderer,
+}
+
+impl Rendering {
+    fn new(snapshot: Snapshot, attribution: AttributionScheme) -> Self {
+        let labels = LabelScheme { host: Some("node-a".to_owned()), ..LabelScheme::default() };
+        let max_age = Duration::from_secs(30);
+        Self {
+            snapshot,
+            settings: Settings { labels, attribution, openmetrics: false, max_age },
+            telemetry: Telemetry::new(Build { version: "0", revision: "0" }),
+            renderer: Renderer::default(),
+        }
+    }
+
+    fn render(&mut self, attribution: &Attribution) -> Bytes {
+        let seen = (black_box(&self.snapshot), attribution);
+        let page = self.renderer.render(seen, &self.settings, &self.telemetry, now());
+        page.text.encoded(Encoding::Identity)
+    }
+}
+
+/// Pods in turn on every instance, as shares of it.
+fn attribution(snapshot: &Snapshot, pods: usize) -> Attribution {
+    let instances: Vec<_> = snapshot
+        .gpus
+        .iter()
+        .flat_map(|gpu| gpu.reading.iter().flat_map(|reading| &reading.instances))
+        .map(|instance| instance.identity.uuids[0].1.clone())
+        .collect();
+    let holding = |pod: usize| Holding {
+        container: Arc::new(Container {
+            namespace: format!("team-{}", pod % 9),
+            pod: format!("training-job-{pod:04}-7d9f8b6c5d-x2x4z"),
+            name: "main".to_owned(),
+        }),
+        resource: "nvidia.com/mig-1g.18gb".into(),
+        id: DeviceId {
+            target: Target::Mig(instances[pod % instances.len()].clone()),
+            replica: Some((pod / instances.len()).to_string()),
+        },
+        claim: None,
+        since: 1,
+    };
+    let holdings = (0..pods).map(holding).collect();
+    let allocations = Allocations { holdings, ..Allocations::default() };
+    Attribution { allocations: Some(Arc::new(allocations)), ..Attribution::default() }
 }
 
 fn now() -> SystemTime {

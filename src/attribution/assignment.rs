@@ -187,7 +187,7 @@ fn is_exclusive(holding: &Holding) -> bool {
 
 fn unmatched(target: &Target) -> &'static str {
     match target {
-        Target::Pci(_) => PASSTHROUGH,
+        Target::Pci(_) | Target::Vfio(_) => PASSTHROUGH,
         Target::Mdev(_) => VGPU,
         _ => NO_SUCH_DEVICE,
     }

@@ -7,19 +7,23 @@
 pub mod allocations;
 pub mod assignment;
 pub mod device_id;
+pub mod dra;
 pub mod jobs;
 pub mod pods;
+pub mod resource;
 
 use std::sync::Arc;
 
 pub use allocations::{Allocations, Claim, Container, Holding};
 pub use assignment::{Assignment, DeviceKey, Holder, IdCounts, Mig, assign};
 pub use device_id::{DeviceId, Target};
+pub use dra::dra_target;
 pub use jobs::Jobs;
 pub use pods::{PodFacts, PodTable};
+pub use resource::ResourceNames;
 
 /// All that is known of who uses the node's devices; plain data.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attribution {
     /// What the kubelet says pods hold; `None` while that is not known (any more).
     pub allocations: Option<Arc<Allocations>>,

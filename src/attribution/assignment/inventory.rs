@@ -59,7 +59,7 @@ impl<'a> Inventory<'a> {
                 let same = |gpu: &&Gpu| wanted.is_some() && pci(&gpu.identity.pci_bus_id) == wanted;
                 self.gpus.iter().find(same).map(whole).into_iter().collect()
             }
-            Target::Mdev(_) => Vec::new(),
+            Target::Mdev(_) | Target::Vfio(_) => Vec::new(),
             Target::All => self.gpus.iter().map(whole).collect(),
             // There is one; more would be a machine that this name does not fit.
             Target::Tegra => match self.gpus {
