@@ -3,6 +3,7 @@
 
 pub mod attribution;
 pub mod catalogue;
+pub mod cluster;
 pub mod config;
 pub mod exposition;
 pub mod http;

@@ -87,7 +87,8 @@ async fn serve(config: Config) -> Result<(), ServeError> {
         .map(signal)
         .collect::<Result<Vec<_>, _>>()?;
     loader(&config.driver).verify()?;
-    let source = Source::new(&config);
+    let mut source = Source::new(&config);
+    source.connect().await;
     let loaded = source.load().map_err(|errors| ServeError::Counters(errors.join("\n")))?;
     let web = match &config.web.config_file {
         Some(path) => Arc::new(WebConfig::load(path)?),

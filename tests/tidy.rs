@@ -150,6 +150,12 @@ fn only_http_names_the_web_framework() {
 }
 
 #[test]
+fn only_cluster_names_the_api_servers_client() {
+    let named = named_outside(&["kube::", "k8s_openapi"], &["src/cluster/"]);
+    nothing("only src/cluster names kube and k8s_openapi", &named);
+}
+
+#[test]
 fn only_config_reads_the_environment() {
     let named = named_outside(&["env::var"], &["src/config/"]);
     nothing("only src/config reads environment variables", &named);

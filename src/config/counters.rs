@@ -17,10 +17,11 @@ pub(super) fn source(
     machine: &dyn Machine,
     found: &mut Findings,
 ) -> Counters {
-    if let Some(map) = config_map(&args.configmap_data, found) {
-        return map;
-    }
     let typed = &args.collectors;
+    if let Some((namespace, name)) = config_map(&args.configmap_data, found) {
+        let instead = Box::new(instead(typed, file, machine));
+        return Counters::ConfigMap { namespace, name, instead };
+    }
     if typed.is_set() {
         return explicit(typed, machine, found);
     }
@@ -29,8 +30,22 @@ pub(super) fn source(
         Some(FileCounters::File(typed)) => return explicit(&typed, machine, found),
         None => {}
     }
+    default_file(typed, machine)
+}
+
+fn default_file(typed: &Typed, machine: &dyn Machine) -> Counters {
     let path = PathBuf::from(&typed.text);
     if machine.exists(&path) { Counters::File { path, explicit: false } } else { Counters::BuiltIn }
+}
+
+/// What stands in for a `ConfigMap` that cannot be read yet: a file that is not there is no
+/// mistake, for it is not what was asked for.
+fn instead(typed: &Typed, file: Option<FileCounters>, machine: &dyn Machine) -> Counters {
+    match file {
+        Some(FileCounters::Inline(rows)) if !typed.is_set() => Counters::Inline(rows),
+        Some(FileCounters::File(named)) if !typed.is_set() => default_file(&named, machine),
+        _ => default_file(typed, machine),
+    }
 }
 
 /// Where dcgm-exporter's image has its files.
@@ -52,15 +67,14 @@ fn explicit(typed: &Typed, machine: &dyn Machine, found: &mut Findings) -> Count
     Counters::File { path: path.to_owned(), explicit: true }
 }
 
-fn config_map(typed: &Typed, found: &mut Findings) -> Option<Counters> {
+fn config_map(typed: &Typed, found: &mut Findings) -> Option<(String, String)> {
     if typed.text.is_empty() || typed.text == "none" {
         return None;
     }
     let parts: Vec<&str> = typed.text.split(':').collect();
     match parts[..] {
         [namespace, name] if !namespace.is_empty() && !name.is_empty() => {
-            let (namespace, name) = (namespace.to_owned(), name.to_owned());
-            Some(Counters::ConfigMap { namespace, name })
+            Some((namespace.to_owned(), name.to_owned()))
         }
         _ => {
             found.refuse(typed, "is not a ConfigMap; allowed: NAMESPACE:NAME, or none");

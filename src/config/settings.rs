@@ -75,6 +75,8 @@ pub enum Counters {
         namespace: String,
         /// Its name.
         name: String,
+        /// What is used until it can be read.
+        instead: Box<Counters>,
     },
 }
 

@@ -31,7 +31,8 @@ pub enum Verdict {
 
 /// `check`: what this configuration exports on this node, and why rows are missing.
 pub fn check(config: &Config) -> Result<(String, Verdict), ServeError> {
-    let source = Source::new(config);
+    let mut source = Source::new(config);
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(source.connect());
     let parsed = source.parse().map_err(|errors| ServeError::Counters(errors.join("\n")))?;
     let mut out = format!("counters: {}\n", source.label());
     for warning in config.warnings.iter().chain(&parsed.warnings) {

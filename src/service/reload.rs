@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
 
 use crate::catalogue::{CountersError, MetricNames, Parsed, Plan, default_selection, parse};
+use crate::cluster::configmap::{self, Text};
 use crate::config::{Config, Counters, DeviceSelector, InlineRow};
 use crate::exposition;
 use crate::http::{ConfigStatus, WebConfig};
@@ -19,10 +21,15 @@ use crate::telemetry::Telemetry;
 /// swapped by a link that no watch on the file itself notices.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
+/// The start waits this long for a `ConfigMap`.
+const MAP_WAIT: Duration = Duration::from_secs(10);
+
 /// Where the rows wanted come from, and how they are to be read.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
     counters: Counters,
+    /// The `ConfigMap`'s text, once it is asked for.
+    map: Option<watch::Receiver<Text>>,
     names: MetricNames,
     devices: DeviceSelector,
     quirks: bool,
@@ -43,12 +50,47 @@ impl Source {
     pub(super) fn new(config: &Config) -> Self {
         Self {
             counters: config.counters.clone(),
+            map: None,
             names: config.metric_names,
             devices: config.devices.clone(),
             quirks: config.quirks,
             placements: config.kubernetes.enabled,
             processes: config.kubernetes.enabled && config.kubernetes.virtual_gpus,
         }
+    }
+
+    /// Asks for the `ConfigMap`, if that is the source, and waits a while for it. Without it, the
+    /// source is what stands in for it.
+    pub(super) async fn connect(&mut self) {
+        let Counters::ConfigMap { namespace, name, .. } = &self.counters else { return };
+        let mut map = configmap::watch(namespace, name);
+        let known = map.wait_for(|text| *text != Text::Unknown);
+        let why = match tokio::time::timeout(MAP_WAIT, known).await {
+            Ok(Ok(text)) => match &*text {
+                Text::Missing(why) => why.clone(),
+                Text::Is(_) | Text::Unknown => String::new(),
+            },
+            Ok(Err(_)) | Err(_) => "the API server does not answer".to_owned(),
+        };
+        if !why.is_empty() {
+            tracing::error!(
+                "{}: {why}; until it can be read, the counters are: {}",
+                self.label(),
+                self.stand_in().map_or_else(String::new, counters_label)
+            );
+        }
+        self.map = Some(map);
+    }
+
+    fn stand_in(&self) -> Option<&Counters> {
+        match &self.counters {
+            Counters::ConfigMap { instead, .. } => Some(instead),
+            _ => None,
+        }
+    }
+
+    fn map_text(&self) -> Text {
+        self.map.as_ref().map_or(Text::Unknown, |map| map.borrow().clone())
     }
 
     /// Reads and checks the rows; every mistake is one line.
@@ -79,9 +121,15 @@ impl Source {
 
     /// The rows, without saying anything in the log.
     pub(super) fn parse(&self) -> Result<Parsed, Vec<String>> {
-        let errors =
-            |errors: Vec<CountersError>| errors.iter().map(ToString::to_string).collect::<Vec<_>>();
-        match &self.counters {
+        match (self.stand_in(), self.map_text()) {
+            (Some(_), Text::Is(text)) => self.rows(&text, &self.label()),
+            (Some(counters), Text::Missing(_) | Text::Unknown) => self.parse_from(counters),
+            (None, _) => self.parse_from(&self.counters),
+        }
+    }
+
+    fn parse_from(&self, counters: &Counters) -> Result<Parsed, Vec<String>> {
+        match counters {
             Counters::BuiltIn => {
                 Ok(Parsed { selection: default_selection(self.names), ..Parsed::default() })
             }
@@ -89,25 +137,21 @@ impl Source {
                 let text = std::fs::read_to_string(path).map_err(|error| {
                     vec![format!("{}: cannot read the counters file: {error}", path.display())]
                 })?;
-                parse(&text, &path.display().to_string(), self.names).map_err(errors)
+                self.rows(&text, &path.display().to_string())
             }
-            Counters::Inline(rows) => {
-                parse(&inline(rows), "metrics.fields", self.names).map_err(errors)
-            }
-            Counters::ConfigMap { namespace, name } => Err(vec![format!(
-                "--configmap-data={namespace}:{name}: reading a ConfigMap through the API is not \
-                 built in yet; mount it as a file and name that with --collectors"
-            )]),
+            Counters::Inline(rows) => self.rows(&inline(rows), "metrics.fields"),
+            Counters::ConfigMap { instead, .. } => self.parse_from(instead),
         }
     }
 
+    fn rows(&self, text: &str, source: &str) -> Result<Parsed, Vec<String>> {
+        parse(text, source, self.names).map_err(|errors: Vec<CountersError>| {
+            errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+        })
+    }
+
     pub(super) fn label(&self) -> String {
-        match &self.counters {
-            Counters::BuiltIn => "built-in".to_owned(),
-            Counters::File { path, .. } => path.display().to_string(),
-            Counters::Inline(_) => "configuration file".to_owned(),
-            Counters::ConfigMap { namespace, name } => format!("ConfigMap {namespace}:{name}"),
-        }
+        counters_label(&self.counters)
     }
 
     fn file(&self) -> Option<&PathBuf> {
@@ -115,6 +159,15 @@ impl Source {
             Counters::File { path, .. } => Some(path),
             _ => None,
         }
+    }
+}
+
+fn counters_label(counters: &Counters) -> String {
+    match counters {
+        Counters::BuiltIn => "built-in".to_owned(),
+        Counters::File { path, .. } => path.display().to_string(),
+        Counters::Inline(_) => "configuration file".to_owned(),
+        Counters::ConfigMap { namespace, name, .. } => format!("ConfigMap {namespace}:{name}"),
     }
 }
 
@@ -160,8 +213,13 @@ impl Reloader {
 
     pub(super) async fn run(mut self) {
         let mut look = tokio::time::interval(LOOK_EVERY);
+        let mut map = self.source.map.clone();
+        if map.is_some() && !matches!(self.source.map_text(), Text::Is(_)) {
+            self.record(COUNTERS, false);
+        }
         loop {
             tokio::select! {
+                () = changed(&mut map) => self.look_at_map(),
                 _ = self.hangup.recv() => {
                     // Or the file would look changed against what was in use before.
                     self.content = self.source.file().and_then(|path| std::fs::read(path).ok());
@@ -180,6 +238,17 @@ impl Reloader {
         let good = self.web.error().is_none();
         if good != self.in_use[WEB] {
             self.record(WEB, good);
+        }
+    }
+
+    fn look_at_map(&mut self) {
+        match self.source.map_text() {
+            Text::Is(_) => self.reload("the ConfigMap changed"),
+            Text::Missing(why) => {
+                tracing::error!("{}: {why}; the counters in use are kept", self.source.label());
+                self.record(COUNTERS, false);
+            }
+            Text::Unknown => {}
         }
     }
 
@@ -217,5 +286,16 @@ impl Reloader {
     fn record(&mut self, part: usize, good: bool) {
         self.in_use[part] = good;
         self.telemetry.record_reload(good, self.in_use == [true; 2]);
+    }
+}
+
+/// Resolves when there is another text; never without a `ConfigMap`, or when its watch has ended.
+async fn changed(map: &mut Option<watch::Receiver<Text>>) {
+    let ended = match map {
+        Some(map) => map.changed().await.is_err(),
+        None => true,
+    };
+    if ended {
+        std::future::pending::<()>().await;
     }
 }

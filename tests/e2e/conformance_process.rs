@@ -1,8 +1,7 @@
 //! Conformance cases of dcgm-exporter's contract, by number: counters files, reload, the process.
 //!
 //! The server's cases 24, 91 to 96, 99, 101 and 103 are tested where the server is, in `tests/http`;
-//! cases 37 and 41 in `errors`, case 106 in `faults`. Not built: 25 and 26 (`ConfigMap`). Not a thing
-//! here: 35 (rows in the YAML file), 90 and 100 (a collector that fails fails no scrape).
+//! cases 37 and 41 in `errors`, 106 in `faults`, 25 and 26 in `configmap`. Not a thing here: 35 (rows in the YAML file), 90 and 100 (a collector that fails fails no scrape).
 
 use std::collections::BTreeSet;
 

@@ -5,6 +5,7 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes strings so")]
 
 mod bindings;
+mod configmap;
 mod conformance;
 mod conformance_process;
 mod errors;

@@ -261,7 +261,11 @@ fn a_mistake_is_reported_once() {
 #[test]
 fn a_config_map_comes_before_a_file() {
     let machine = machine("").with("/a.csv", "");
-    let map = Counters::ConfigMap { namespace: "gpu".to_owned(), name: "rows".to_owned() };
+    let map = Counters::ConfigMap {
+        namespace: "gpu".to_owned(),
+        name: "rows".to_owned(),
+        instead: Box::new(Counters::BuiltIn),
+    };
     assert_eq!(machine.config("-m gpu:rows -f /a.csv").counters, map);
     let file = Counters::File { path: PathBuf::from("/a.csv"), explicit: true };
     assert_eq!(machine.config("-m none -f /a.csv").counters, file);

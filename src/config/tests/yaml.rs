@@ -78,7 +78,11 @@ fn case_35_flag_and_environment_come_before_the_file() {
     assert_eq!(config.counters, Counters::File { path: PathBuf::from("/a.csv"), explicit: true });
     assert_eq!(config.interval, Duration::from_secs(7));
     assert_eq!(config.web.max_concurrent_scrapes.get(), 9);
-    let map = Counters::ConfigMap { namespace: "a".to_owned(), name: "b".to_owned() };
+    let map = Counters::ConfigMap {
+        namespace: "a".to_owned(),
+        name: "b".to_owned(),
+        instead: Box::new(Counters::BuiltIn),
+    };
     assert_eq!(machine.config("-m a:b").counters, map);
     // And the file before the defaults, also before a default file that exists.
     let machine = with_file(V2).with("/etc/dcgm-exporter/default-counters.csv", "");

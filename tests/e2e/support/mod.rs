@@ -1,6 +1,7 @@
 //! What the tests are made of: the exporter as a process, a strict reader of its page, the
 //! simulator's control file and trace.
 
+pub(crate) mod apiserver;
 pub(crate) mod bench;
 mod exporter;
 mod page;
