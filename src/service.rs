@@ -95,7 +95,8 @@ async fn serve(config: Config) -> Result<(), ServeError> {
         None => Arc::new(WebConfig::plain()),
     };
     let listeners = listen(&config)?;
-    let telemetry = build_telemetry();
+    let telemetry = build_telemetry(config.kubernetes.enabled);
+    let selection = Arc::clone(&loaded.request.selection);
     let sampler = Arc::new(Sampler::start(
         SamplerSettings {
             loader: loader(&config.driver),
@@ -107,12 +108,14 @@ async fn serve(config: Config) -> Result<(), ServeError> {
         telemetry.clone(),
     )?);
     start_dumps(&config, &sampler)?;
+    let bell = sampler.latest.bell();
+    let users = attribution::start(&config.kubernetes, &selection, telemetry.clone(), bell)?;
     let pages = PageStore::default();
     let status = Arc::new(ArcSwap::from_pointee(Status::default()));
     let config_status = Arc::new(ArcSwap::from_pointee(loaded.status));
     let rendered = Arc::new(Beat::default());
     Publisher {
-        attribution: attribution::start(sampler.latest.bell()),
+        attribution: users,
         latest: Arc::clone(&sampler.latest),
         settings: page_settings(&config),
         telemetry: telemetry.clone(),
@@ -142,6 +145,10 @@ async fn serve(config: Config) -> Result<(), ServeError> {
     http::serve(listeners, app, stop).await?;
     reloading.abort();
     sampler.stop();
+    verdict(ended, &config)
+}
+
+fn verdict(ended: Option<Ended>, config: &Config) -> Result<(), ServeError> {
     match ended {
         None => Ok(()),
         Some(Ended::NoDriver) => {
@@ -163,11 +170,12 @@ async fn any(signals: &mut [Signal]) {
     futures_util::future::select_all(waits).await;
 }
 
-fn build_telemetry() -> Telemetry {
-    Telemetry::new(Build {
+fn build_telemetry(pods: bool) -> Telemetry {
+    let build = Build {
         version: env!("CARGO_PKG_VERSION"),
         revision: option_env!("NVML_EXPORTER_REVISION").unwrap_or(""),
-    })
+    };
+    if pods { Telemetry::with_pods(build) } else { Telemetry::new(build) }
 }
 
 /// The library to load.

@@ -36,11 +36,11 @@ pub fn dra_target(device_name: &str) -> Option<Target> {
         return Some(Target::Placed { minor, profile_id, start, profile: String::new() });
     }
     let in_profile = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let is_profile = first.bytes().any(|byte| byte.is_ascii_lowercase())
+    let looks_like_one = first.bytes().any(|byte| byte.is_ascii_lowercase())
         && first.bytes().all(in_profile)
         && first.starts_with(|sign: char| sign.is_ascii_digit());
     let (profile_id, start) = (number(middle)?, number(last)?);
-    is_profile.then(|| Target::Placed { minor, profile_id, start, profile: first.to_owned() })
+    looks_like_one.then(|| Target::Placed { minor, profile_id, start, profile: first.to_owned() })
 }
 
 #[cfg(test)]

@@ -9,7 +9,9 @@ pub mod assignment;
 pub mod device_id;
 pub mod dra;
 pub mod jobs;
+pub mod kubelet;
 pub mod pods;
+pub mod poller;
 pub mod resource;
 
 use std::sync::Arc;
@@ -19,6 +21,7 @@ pub use assignment::{Assignment, DeviceKey, Holder, IdCounts, Mig, assign};
 pub use device_id::{DeviceId, Target};
 pub use dra::dra_target;
 pub use jobs::Jobs;
+pub use kubelet::{OwnPod, PodResourcesError, Seen};
 pub use pods::{PodFacts, PodTable};
 pub use resource::ResourceNames;
 

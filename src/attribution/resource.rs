@@ -102,7 +102,7 @@ mod tests {
 
     /// dcgm-exporter's case 64.
     #[test]
-    fn a_name_that_is_given_is_a_gpu_and_one_that_is_not_is_not() {
+    fn case_64_a_name_that_is_given_is_a_gpu_and_one_that_is_not_is_not() {
         assert_eq!(judged(&["nvidia.com/a100"], "nvidia.com/a100", "nvidia0"), "device");
         assert_eq!(judged(&["nvidia.com/a100"], "nvidia.com/a100", "card-7"), "unknown");
         assert_eq!(judged(&["nvidia.com/a100"], "nvidia.com/a100.shared", "nvidia0"), "not ours");

@@ -50,7 +50,7 @@ mod tests {
     const CONTAINER: &str = "3f4e5d6c7b8a99887766554433221100ffeeddccbbaa99887766554433221100";
 
     #[test]
-    fn a_pod_is_found_under_every_cgroup_version_driver_and_class() {
+    fn case_79_a_pod_is_found_under_every_cgroup_version_driver_and_class() {
         let paths = [
             format!("0::/kubepods/burstable/pod{UID}/{CONTAINER}"),
             format!("0::/kubepods/besteffort/pod{UID}/crio-{CONTAINER}"),

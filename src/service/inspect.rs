@@ -13,6 +13,8 @@ use crate::nvml::reader::Request;
 use crate::sampler::snapshot::{Gpu, Library, Snapshot, Status};
 use crate::sampler::{PASS_DEADLINE, ProcRoot, Sampler, Settings};
 
+mod pods;
+
 /// How long a look may take: the library's start and one pass. A GPU that takes longer is listed
 /// as not answering.
 const LOOK: Duration = Duration::from_secs(2 * PASS_DEADLINE.as_secs() + 5);
@@ -50,8 +52,9 @@ pub fn check(config: &Config) -> Result<(String, Verdict), ServeError> {
     for row in rows.iter().filter(|row| row.given < row.asked) {
         line(&mut out, format_args!("missing: {}: {}", row.name, row.why()));
     }
-    let verdict = if given > 0 { Verdict::Fine } else { Verdict::NothingHere };
-    Ok((out, verdict))
+    let matched = pods::report(&mut out, &config.kubernetes, &snapshot);
+    let fine = given > 0 && matched;
+    Ok((out, if fine { Verdict::Fine } else { Verdict::NothingHere }))
 }
 
 /// `fields`: every field, its unit, type and scope, and whether this node gives it.
@@ -175,7 +178,7 @@ fn look(
         selection: Arc::clone(selection),
         devices,
         quirks: config.quirks,
-        placements: false,
+        placements: config.kubernetes.enabled,
         processes: false,
     });
     loader(&config.driver).verify()?;
@@ -187,7 +190,7 @@ fn look(
             give_up_after: None,
             proc_root: ProcRoot::default(),
         },
-        build_telemetry(),
+        build_telemetry(false),
     )?;
     let until = Instant::now() + LOOK;
     let (mut seen, mut snapshot) = sampler.latest.get();

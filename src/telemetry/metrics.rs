@@ -2,6 +2,7 @@
 //! page. What is about devices is rendered from the snapshot instead (`exposition::health`).
 
 mod counts;
+mod pods;
 mod process;
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use self::counts::Counts;
+use self::pods::PodMetrics;
 use crate::exposition::{Encoding, Format};
 
 /// Handles to record into, for the sampler, the server and the configuration; cheap to clone.
@@ -28,6 +30,7 @@ pub struct Telemetry {
     reloads: Counts<ResultLabels>,
     reload_ok: Gauge,
     reload_time: Gauge<f64, AtomicU64>,
+    pods: Option<PodMetrics>,
 }
 
 /// The program as built.
@@ -74,6 +77,16 @@ impl Telemetry {
     /// A registry of its own: two in one process share nothing.
     #[must_use]
     pub fn new(build: Build) -> Self {
+        Self::with(build, false)
+    }
+
+    /// The same, with metrics about the kubelet, for an exporter that asks it.
+    #[must_use]
+    pub fn with_pods(build: Build) -> Self {
+        Self::with(build, true)
+    }
+
+    fn with(build: Build, pods: bool) -> Self {
         let mut registry = Registry::default();
         // Help texts have no full stop: the registry adds one.
         let own = registry.sub_registry_with_prefix("nvml_exporter");
@@ -104,12 +117,13 @@ impl Telemetry {
             "When the configuration in use was loaded, in Unix time",
             reload_time.clone(),
         );
+        let pods = pods.then(|| PodMetrics::register(own));
         registry.register_collector(Box::new(process::Process::new()));
         // The process runs, so what it was started with was good.
         reload_ok.set(1);
         reload_time.set(unix_now());
         let registry = Arc::new(registry);
-        Self { registry, pass, errors, scrapes, rejected, reloads, reload_ok, reload_time }
+        Self { registry, pass, errors, scrapes, rejected, reloads, reload_ok, reload_time, pods }
     }
 
     /// A pass over one GPU was complete after this time.

@@ -5,6 +5,7 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes strings so")]
 
 mod bindings;
+mod cluster;
 mod configmap;
 mod conformance;
 mod conformance_process;
@@ -15,6 +16,7 @@ mod names;
 mod pages;
 mod placements;
 mod plan;
+mod pods;
 mod processes;
 mod prometheus;
 mod support;

@@ -145,7 +145,7 @@ fn devices_carry_their_pods_and_idle_ones_carry_them_empty() {
 }
 
 #[test]
-fn without_an_answer_of_the_kubelet_pods_are_empty_and_nothing_is_counted() {
+fn case_67_without_an_answer_of_the_kubelet_pods_are_empty_and_nothing_is_counted() {
     let text = text(&node(), &Attribution::default(), pods());
     assert!(text.contains(r#"container="",namespace="",pod=""} 41"#), "{text}");
     assert!(!text.contains("nvml_device_pod_info") && !text.contains("nvml_node_"), "{text}");

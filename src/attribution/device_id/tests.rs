@@ -1,3 +1,5 @@
+//! Every form of id, and what is none.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -53,7 +55,7 @@ fn every_known_form_is_read() {
 
 /// dcgm-exporter's case 70 among them.
 #[test]
-fn what_no_plugin_writes_is_not_guessed_at() {
+fn case_70_what_no_plugin_writes_is_not_guessed_at() {
     for text in [
         "",
         "::",
@@ -101,7 +103,7 @@ fn what_no_plugin_writes_is_not_guessed_at() {
 
 /// dcgm-exporter's case 69.
 #[test]
-fn a_share_is_cut_off_whatever_is_before_it() {
+fn case_63_and_69_a_share_is_cut_off_whatever_is_before_it() {
     for (text, device) in [("MIG-x::7", "MIG-x"), ("x::", "x"), ("", ""), ("x::1::2", "x")] {
         assert_eq!(split_replica(text).0, device, "{text}");
     }

@@ -264,7 +264,7 @@ fn a_config_map_comes_before_a_file() {
     let map = Counters::ConfigMap {
         namespace: "gpu".to_owned(),
         name: "rows".to_owned(),
-        instead: Box::new(Counters::BuiltIn),
+        instead: Box::new(Counters::File { path: PathBuf::from("/a.csv"), explicit: false }),
     };
     assert_eq!(machine.config("-m gpu:rows -f /a.csv").counters, map);
     let file = Counters::File { path: PathBuf::from("/a.csv"), explicit: true };

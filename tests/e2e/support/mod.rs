@@ -4,7 +4,9 @@
 pub(crate) mod apiserver;
 pub(crate) mod bench;
 mod exporter;
+pub(crate) mod kubelet;
 mod page;
+pub(crate) mod pods;
 mod prometheus;
 mod python;
 mod trace;
