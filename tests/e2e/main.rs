@@ -19,6 +19,7 @@ mod plan;
 mod pods;
 mod processes;
 mod prometheus;
+mod recorded;
 mod support;
 mod symbols;
 mod watched;
