@@ -95,6 +95,7 @@ impl Node {
         let mut exporter = Command::new(shell::target().join("debug/nvml-exporter"));
         exporter
             .args(["--simulate", SCENARIO, "--collect-interval=1s", "--kubernetes"])
+            .args(["--attribution=both", "--kubernetes-virtual-gpus"])
             .arg(format!("--address=127.0.0.1:{PORT}"))
             .arg(format!("--pod-resources-kubelet-socket={POD_RESOURCES}"));
         self.start("exporter", &mut exporter)
