@@ -12,8 +12,8 @@ use nvml_exporter::catalogue::{Call, Entity, Fact, Field, Kind, Read, Row, Selec
 use nvml_exporter::exposition::Encoding;
 use nvml_exporter::exposition::{AttributionScheme, Body, LabelScheme, Renderer, Settings, Show};
 use nvml_exporter::sampler::snapshot::{
-    Gpu, GpuIdentity, GpuReading, InstanceIdentity, InstanceReading, Library, Sample, Snapshot,
-    Status,
+    Gpu, GpuIdentity, GpuReading, InstanceIdentity, InstanceReading, Known, Library, Sample,
+    Snapshot, Status,
 };
 use nvml_exporter::telemetry::Telemetry;
 use nvml_exporter::telemetry::metrics::Build;
@@ -77,7 +77,14 @@ impl Rendering {
         let max_age = Duration::from_secs(30);
         Self {
             snapshot,
-            settings: Settings { labels, attribution, openmetrics: false, max_age },
+            settings: Settings {
+                labels,
+                attribution,
+                openmetrics: false,
+                max_age,
+                xid_window: max_age,
+                clock_window: max_age,
+            },
             telemetry: Telemetry::new(Build { version: "0", revision: "0" }),
             renderer: Renderer::default(),
         }
@@ -144,7 +151,8 @@ fn selection() -> Selection {
     });
     let read = Read::Fact(Fact::DriverVersion);
     let driver = Field::new("DCGM_FI_DRIVER_VERSION", 1, Kind::Label, Entity::Node, read);
-    Selection { rows: rows.collect(), labels: vec![row(Box::leak(Box::new(driver)))] }
+    let labels = vec![row(Box::leak(Box::new(driver)))];
+    Selection { rows: rows.collect(), labels, ..Selection::default() }
 }
 
 fn row(field: &'static Field) -> Row {
@@ -167,6 +175,8 @@ fn gpu(index: u32, instances: u32) -> Gpu {
         instances: (0..instances).map(|id| instance(index, id)).collect(),
         unsupported: Vec::new(),
         processes: None,
+        signs: None,
+        peers: Vec::new(),
     };
     let identity = GpuIdentity {
         index,
@@ -177,8 +187,10 @@ fn gpu(index: u32, instances: u32) -> Gpu {
         info: vec![("serial", "1650000000000".to_owned())],
     };
     let last_read = Some(reading.read_at);
+    let known = Arc::new(Known::of(&reading));
     let reading = Some(Arc::new(reading));
-    Gpu { identity: Arc::new(identity), status: Status::Up, reading, last_read }
+    let history = Arc::default();
+    Gpu { identity: Arc::new(identity), status: Status::Up, reading, last_read, known, history }
 }
 
 fn instance(index: u32, id: u32) -> InstanceReading {

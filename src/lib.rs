@@ -6,6 +6,7 @@ pub mod catalogue;
 pub mod cluster;
 pub mod config;
 pub mod exposition;
+pub mod health;
 pub mod http;
 pub mod nvml;
 pub mod publisher;

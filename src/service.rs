@@ -104,6 +104,8 @@ async fn serve(config: Config) -> Result<(), ServeError> {
             request: loaded.request,
             give_up_after: config.exit_without_driver,
             proc_root: ProcRoot::default(),
+            keep: config.xid_window.max(config.clock_events_window),
+            kernel_log: config.kernel_log.clone(),
         },
         telemetry.clone(),
     )?);
@@ -228,6 +230,8 @@ fn page_settings(config: &Config) -> PageSettings {
         attribution: attribution::scheme(&config.kubernetes),
         openmetrics: config.openmetrics,
         max_age: config.interval * STALE_INTERVALS + PASS_DEADLINE,
+        xid_window: config.xid_window,
+        clock_window: config.clock_events_window,
     }
 }
 

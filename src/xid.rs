@@ -1,191 +1,175 @@
-//! What an XID means, in a few words of our own.
+//! The XIDs: what a code means, how bad it is, and what to do.
+
+#[cfg(test)]
+mod docs;
+mod table;
 
 /// The text for a code outside the table.
 pub const UNKNOWN: &str = "Unknown Error";
 
+/// One XID of NVIDIA's catalogue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Xid {
+    /// The number in the kernel log and in NVML's event.
+    pub code: u16,
+    /// A few words of our own.
+    pub name: &'static str,
+    /// What it is about.
+    pub class: Class,
+    /// Whether somebody has to look, and when.
+    pub severity: Severity,
+    /// What to do, in this order until it helps. Never empty.
+    pub steps: &'static [Step],
+}
+
+impl Xid {
+    const fn new(
+        code: u16,
+        name: &'static str,
+        class: Class,
+        severity: Severity,
+        steps: &'static [Step],
+    ) -> Self {
+        Self { code, name, class, severity, steps }
+    }
+
+    /// What to do first.
+    #[must_use]
+    pub fn action(&self) -> Step {
+        self.steps.first().copied().unwrap_or(Step::ContactSupport)
+    }
+}
+
+/// Makes an enumeration whose variants have a name as a label's value.
+macro_rules! named {
+    ($(#[$meta:meta])* $name:ident { $($(#[doc = $doc:literal])+ $variant:ident = $text:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name { $($(#[doc = $doc])+ $variant,)+ }
+
+        impl $name {
+            /// Every one, in the order of declaration.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// As a label's value.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text,)+ }
+            }
+
+            /// What it means, in a sentence.
+            #[must_use]
+            pub const fn sentence(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($doc),+).trim_ascii(),)+ }
+            }
+        }
+    };
+}
+
+named! {
+    /// What an XID is about.
+    Class {
+        /// The job's fault, until it repeats on one GPU with different jobs.
+        Application = "application",
+        /// The driver or the firmware.
+        Driver = "driver",
+        /// The board.
+        Hardware = "hardware",
+        /// Nothing is wrong.
+        Informational = "informational",
+        /// Of old boards and drivers, or reserved.
+        Legacy = "legacy",
+        /// The GPU's memory: ECC, row remapping, page retirement.
+        Memory = "memory",
+        /// The links between GPUs.
+        Nvlink = "nvlink",
+        /// vGPU.
+        Virtualization = "virtualization",
+    }
+}
+
+named! {
+    /// Whether somebody has to look, and when.
+    Severity {
+        /// The first thing to do is a reset of the GPU, the node or the virtual machine.
+        Critical = "critical",
+        /// Somebody should look in working hours.
+        Warning = "warning",
+        /// Nothing to do, or the job's owner has to.
+        Info = "info",
+    }
+}
+
+named! {
+    /// One thing to do about an XID.
+    Step {
+        /// Look for the mistake in the application.
+        CheckApp = "check_app",
+        /// Check the NVLink fabric and its switches.
+        CheckFabric = "check_fabric",
+        /// Check seating, cables and power.
+        CheckMechanical = "check_mechanical",
+        /// Check the NVLink named in the kernel log.
+        CheckNvlink = "check_nvlink",
+        /// Check the unified memory driver's messages beside it.
+        CheckUvm = "check_uvm",
+        /// Ask NVIDIA or the vendor.
+        ContactSupport = "contact_support",
+        /// Read the sub-code in the kernel log: it decides.
+        DecodeSubcode = "decode_subcode",
+        /// Take work off the GPU or node.
+        Drain = "drain",
+        /// Do what the kernel log's message names.
+        FollowMessage = "follow_message",
+        /// Look for the XID before it and act on that.
+        FollowOtherXid = "follow_other_xid",
+        /// Nothing.
+        Ignore = "ignore",
+        /// Reset the GPU.
+        ResetGpu = "reset_gpu",
+        /// Reset the GPU at the next opportunity.
+        ResetGpuWhenConvenient = "reset_gpu_when_convenient",
+        /// Start the application again.
+        RestartApp = "restart_app",
+        /// Restart the fabric manager.
+        RestartFabricManager = "restart_fabric_manager",
+        /// Reboot the node.
+        RestartNode = "restart_node",
+        /// Restart the virtual machine.
+        RestartVm = "restart_vm",
+        /// Have the board replaced, if it comes back.
+        Rma = "rma",
+        /// Run the field diagnostics or dcgmi diag.
+        RunDiag = "run_diag",
+        /// Update the driver or firmware.
+        UpdateSoftware = "update_software",
+    }
+}
+
+/// All that are known, by code.
+#[must_use]
+pub const fn all() -> &'static [Xid] {
+    table::TABLE
+}
+
+/// The XID of a code, if it is known.
+#[must_use]
+pub fn find(code: u64) -> Option<&'static Xid> {
+    let code = u16::try_from(code).ok()?;
+    let at = table::TABLE.binary_search_by_key(&code, |xid| xid.code).ok()?;
+    Some(&table::TABLE[at])
+}
+
 /// A short English text for an XID; 0 is "no XID yet".
 #[must_use]
 pub fn meaning(code: u64) -> &'static str {
-    usize::try_from(code).ok().and_then(|code| MEANINGS.get(code)).copied().unwrap_or(UNKNOWN)
+    if code == 0 { "No Error" } else { find(code).map_or(UNKNOWN, |xid| xid.name) }
 }
 
-/// By code.
-const MEANINGS: &[&str] = &[
-    "No Error",                                // 0
-    "FIFO method error",                       // 1
-    "software method error",                   // 2
-    "unknown FIFO method",                     // 3
-    "channel busy",                            // 4
-    "run-out overflow",                        // 5
-    "push-buffer parse error",                 // 6
-    "push-buffer address error",               // 7
-    "channel made no progress and timed out",  // 8
-    "driver programmed GPU wrongly",           // 9
-    "single-step trap",                        // 10
-    "bad push buffer (missing hardware unit)", // 11
-    "driver failed handling a GPU exception",  // 12
-    "graphics/compute engine exception - usually out-of-bounds access or illegal instruction in the kernel", // 13
-    "reserved test code",                                             // 14
-    "scan-line timeout",                                              // 15
-    "display engine hang",                                            // 16
-    "parameter error",                                                // 17
-    "bus mastering disabled in PCI config",                           // 18
-    "display engine error",                                           // 19
-    "MPEG push-buffer error",                                         // 20
-    "motion-estimation push-buffer error",                            // 21
-    "video-processor push-buffer error",                              // 22
-    "error logging switched on",                                      // 23
-    "semaphore timeout",                                              // 24
-    "illegal push-buffer content",                                    // 25
-    "framebuffer timeout",                                            // 26
-    "video processor exception",                                      // 27
-    "video processor 2 exception",                                    // 28
-    "bitstream processor exception",                                  // 29
-    "semaphore address error",                                        // 30
-    "GPU page fault - usually an illegal address in the application", // 31
-    "push-buffer DMA error - corrupted command stream",               // 32
-    "security microcontroller error",                                 // 33
-    "video decoder (MSVLD) exception",                                // 34
-    "video decoder (MSPDEC) exception",                               // 35
-    "video post-processor exception",                                 // 36
-    "context-switch firmware got an unknown method",                  // 37
-    "context-switch firmware watchdog timeout",                       // 38
-    "copy engine 0 exception",                                        // 39
-    "copy engine 1 exception",                                        // 40
-    "copy engine 2 exception",                                        // 41
-    "video image compositor exception",                               // 42
-    "a channel was reset after a user fault; GPU stays healthy",      // 43
-    "graphics fault during a context switch",                         // 44
-    "preemptive clean-up after another error or a killed process",    // 45
-    "GPU stopped processing (timeout)",                               // 46
-    "NVENC0 exception",                                               // 47
-    "uncorrectable (double-bit) ECC error",                           // 48
-    "quiet-mode power state locked",                                  // 49
-    "quiet-mode transition after channel error",                      // 50
-    "quiet-mode stress test failed",                                  // 51
-    "quiet-mode thermal step",                                        // 52
-    "quiet-mode reduced clocks",                                      // 53
-    "auxiliary power cable not connected",                            // 54
-    "quiet-mode temperature read error",                              // 55
-    "display channel exception",                                      // 56
-    "video-memory link training failed",                              // 57
-    "unstable video-memory interface",                                // 58
-    "power-management microcontroller error (old drivers)",           // 59
-    "video/security engine exception",                                // 60
-    "power-management microcontroller breakpoint",                    // 61
-    "power-management microcontroller halted",                        // 62
-    "row remap (or page retirement) recorded",                        // 63
-    "row remap (or page retirement) could not be recorded",           // 64
-    "NVENC1 exception",                                               // 65
-    "driver accessed a forbidden register (context-switch firmware)", // 66
-    "context-switch firmware verification violation",                 // 67
-    "NVDEC0 exception",                                               // 68
-    "graphics engine class error",                                    // 69
-    "copy engine 3 error",                                            // 70
-    "copy engine 4 error",                                            // 71
-    "copy engine 5 error",                                            // 72
-    "NVENC2 exception",                                               // 73
-    "NVLink error",                                                   // 74
-    "copy engine 6 error",                                            // 75
-    "copy engine 7 error",                                            // 76
-    "copy engine 8 error",                                            // 77
-    "vGPU could not start",                                           // 78
-    "GPU fell off the PCIe bus",                                      // 79
-    "push-buffer CRC mismatch - data damaged on the way to the GPU",  // 80
-    "VGA subsystem error",                                            // 81
-    "NVJPG0 error",                                                   // 82
-    "NVDEC1 error",                                                   // 83
-    "NVDEC2 error",                                                   // 84
-    "copy engine 9 error",                                            // 85
-    "optical-flow engine exception",                                  // 86
-    "driver telemetry record",                                        // 87
-    "NVDEC3 error",                                                   // 88
-    "NVDEC4 error",                                                   // 89
-    "L2 cache unit error",                                            // 90
-    "reserved",                                                       // 91
-    "high rate of corrected ECC errors",                              // 92
-    "InfoROM write-wear limit reached",                               // 93
-    "memory error contained to one application",                      // 94
-    "memory error not contained",                                     // 95
-    "NVDEC5 error",                                                   // 96
-    "NVDEC6 error",                                                   // 97
-    "NVDEC7 error",                                                   // 98
-    "NVJPG1 error",                                                   // 99
-    "NVJPG2 error",                                                   // 100
-    "NVJPG3 error",                                                   // 101
-    "NVJPG4 error",                                                   // 102
-    "NVJPG5 error",                                                   // 103
-    "NVJPG6 error",                                                   // 104
-    "NVJPG7 error",                                                   // 105
-    "out-of-band management test message",                            // 106
-    "out-of-band management test message (silent)",                   // 107
-    "NVLink remote translation error",                                // 108
-    "context switch timed out",                                       // 109
-    "security fault",                                                 // 110
-    "display bundle error",                                           // 111
-    "display supervisor error",                                       // 112
-    "DisplayPort link training error",                                // 113
-    "display pipeline underflow",                                     // 114
-    "display core channel error",                                     // 115
-    "display window channel error",                                   // 116
-    "display cursor channel error",                                   // 117
-    "display pixel pipeline error",                                   // 118
-    "GSP firmware did not answer an RPC in time",                     // 119
-    "GSP firmware error",                                             // 120
-    "chip-to-chip (C2C) link corrected error",                        // 121
-    "SPI flash read through PMU failed",                              // 122
-    "SPI flash write through PMU failed",                             // 123
-    "SPI flash erase through PMU failed",                             // 124
-    "InfoROM file-system error",                                      // 125
-    "copy engine 10 error",                                           // 126
-    "copy engine 11 error",                                           // 127
-    "copy engine 12 error",                                           // 128
-    "copy engine 13 error",                                           // 129
-    "copy engine 14 error",                                           // 130
-    "copy engine 15 error",                                           // 131
-    "copy engine 16 error",                                           // 132
-    "copy engine 17 error",                                           // 133
-    "copy engine 18 error",                                           // 134
-    "copy engine 19 error",                                           // 135
-    "link training failed",                                           // 136
-    "peer rejected an NVLink access (privilege/fabric address) - usually an application bug", // 137
-    "deep-learning accelerator error",                                // 138
-    "optical-flow engine 1 error",                                    // 139
-    "uncorrectable ECC error escaped page off-lining",                // 140
-    "CUDA fast-path error",                                           // 141
-    "NVENC3 error",                                                   // 142
-    "GPU initialisation failed",                                      // 143
-    "NVLink 5 SAW unit error - severity depends on sub-code",         // 144
-    "NVLink 5 RLW unit error - severity depends on sub-code",         // 145
-    "NVLink 5 TLW unit error - severity depends on sub-code",         // 146
-    "NVLink 5 TREX unit error - severity depends on sub-code",        // 147
-    "NVLink 5 NVLPW_CTRL unit error - severity depends on sub-code",  // 148
-    "NVLink 5 NETIR (link down / bit errors) unit error - severity depends on sub-code", // 149
-    "NVLink 5 MSE firmware unit error - severity depends on sub-code", // 150
-    "confidential-computing key rotation failed",                     // 151
-    "deep-learning accelerator SMMU error",                           // 152
-    "deep-learning accelerator timeout",                              // 153
-    "driver changed its recommended recovery action - the message names it", // 154
-    "NVLink event defined by software",                               // 155
-    "on-die resource retired; takes effect after reset",              // 156
-    "on-die resource could not be retired",                           // 157
-    "fatal GPU timeout",                                              // 158
-    "coherent-interface (CHI) non-data error, Grace systems",         // 159
-    "memory channel retired",                                         // 160
-    "memory channel could not be retired",                            // 161
-    "power-smoothing circuit back in use",                            // 162
-    "power-smoothing circuit switched itself off",                    // 163
-    "power-smoothing circuit near end of life",                       // 164
-    "power-smoothing circuit worn out",                               // 165
-    "NVLink traffic before encryption was set up (confidential computing)", // 166
-    "fatal PCIe timeout",                                             // 167
-    "GPU memory capacity reduced by faults in protected region",      // 168
-    "SEC2 microcontroller halted",                                    // 169
-    "NVLink interrupt in confidential-computing mode",                // 170
-    "detail record for 48: fault was in DRAM",                        // 171
-    "detail record for 48: fault was in SRAM",                        // 172
-    "fatal chip-to-chip (C2C) link failure",                          // 173
-];
+/// The codes that alerts select: what is critical or a warning.
+pub fn watched() -> impl Iterator<Item = u64> {
+    all().iter().filter(|xid| xid.severity != Severity::Info).map(|xid| u64::from(xid.code))
+}
 
 #[cfg(test)]
 mod tests {
@@ -201,9 +185,28 @@ mod tests {
     }
 
     #[test]
+    fn each_code_from_1_to_173_is_told_once_with_something_to_do() {
+        assert!(all().iter().map(|xid| xid.code).eq(1..=173));
+        assert!(all().iter().all(|xid| !xid.steps.is_empty()));
+    }
+
+    #[test]
     fn every_text_fits_a_label_and_its_line() {
-        for text in MEANINGS {
-            assert!(!text.is_empty() && text.len() < 110 && !text.contains(['"', '\\', '\n']));
+        for Xid { name, .. } in all() {
+            assert!(!name.is_empty() && name.len() < 110 && !name.contains(['"', '\\', '\n']));
         }
+    }
+
+    #[test]
+    fn what_is_bad_is_watched_and_what_applications_do_is_not() {
+        let watched: Vec<u64> = watched().collect();
+        assert!([48, 62, 79, 94, 95, 119, 120, 145].iter().all(|code| watched.contains(code)));
+        assert!([13, 31, 43, 45, 63].iter().all(|code| !watched.contains(code)));
+    }
+
+    #[test]
+    fn a_sentence_says_what_to_do() {
+        assert_eq!(Step::ResetGpu.sentence(), "Reset the GPU.");
+        assert!(Step::ALL.iter().all(|step| step.sentence().ends_with('.')));
     }
 }

@@ -64,6 +64,15 @@ EVENT = Kind("event", "present", "XIDs come as events; NVML cannot be asked for 
 KINDS = [FIXED, SETTING, STATE, TEMPERATURE, POWER, PERCENT, CLOCK, MEMORY, NUMBER, COUNTER, RATE, EVENT]
 
 
+# What the exporter counts while it runs, or judges; no call of NVML's answers it.
+COUNTED = "counted or judged by the exporter from what it has seen"
+OWN_FIELDS = [
+    "DCGM_EXP_CLOCK_EVENTS_COUNT", "DCGM_EXP_CLOCK_EVENTS_TOTAL", "DCGM_EXP_GPU_HEALTH_STATUS",
+    "DCGM_EXP_P2P_STATUS", "DCGM_EXP_XID_ERRORS_COUNT", "DCGM_EXP_XID_ERRORS_TOTAL",
+    "nvml_xid_last_timestamp_seconds",
+]
+
+
 class Gpu:
     """One handle in one round: a whole GPU, or the lowest compute instance of a GPU instance.
     Every call is made once."""

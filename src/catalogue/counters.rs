@@ -299,7 +299,7 @@ fn select(entries: Vec<Entry>, names: MetricNames) -> Selection {
     families.extend(renamed.into_iter().filter(|row| taken.insert(Arc::clone(&row.name))));
     families.sort_by(|a, b| (&a.name, a.field.label).cmp(&(&b.name, b.field.label)));
     let (labels, rows) = families.into_iter().partition(|row| row.kind == Kind::Label);
-    Selection { rows, labels }
+    Selection { rows, labels, ..Selection::default() }.with_signs()
 }
 
 /// The file types the old field; of the new one we know what its value does.

@@ -184,6 +184,12 @@ fn read_source(read: Read) -> String {
         }
         Read::Fact(fact) => format!("`{}`, read once", fact.function()),
         Read::LastXid => "`nvmlEventSetWait_v2`".into(),
+        Read::History(history) if history.is_clocks() => {
+            "`nvmlDeviceGetCurrentClocksEventReasons`, counted".into()
+        }
+        Read::History(_) => "`nvmlEventSetWait_v2` and the kernel log".into(),
+        Read::Health => "judged from many".into(),
+        Read::Peers => "`nvmlDeviceGetP2PStatus`".into(),
         Read::Unavailable(_) => String::new(),
     }
 }

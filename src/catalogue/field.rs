@@ -39,6 +39,18 @@ pub enum Value {
     Float(f64),
 }
 
+impl Value {
+    /// As a float; integers beyond 2^53 lose their last digits.
+    #[must_use]
+    pub const fn as_f64(self) -> f64 {
+        match self {
+            Self::Int(value) => value as f64,
+            Self::Uint(value) => value as f64,
+            Self::Float(value) => value,
+        }
+    }
+}
+
 /// The values of one call or fact, converted to one field's value; `None` is "no series".
 pub type Pick = fn(&Numbers) -> Option<Value>;
 
@@ -55,8 +67,38 @@ pub enum Read {
     Fact(Fact),
     /// The last XID seen by the event thread (`nvmlEventSetWait_v2`).
     LastXid,
+    /// What happened to the GPU since the process began.
+    History(History),
+    /// A judgement of the GPU's health (`crate::health`).
+    Health,
+    /// How the GPU reaches each other one (`nvmlDeviceGetP2PStatus`).
+    Peers,
     /// A known field that this exporter does not serve; the text says why and what to use instead.
     Unavailable(&'static str),
+}
+
+/// A view of what happened to a GPU: XIDs from NVML's events and the kernel log, clock events from
+/// `nvmlDeviceGetCurrentClocksEventReasons` on each pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum History {
+    /// XIDs in a window of time, by code.
+    XidWindow,
+    /// XIDs since the process began, by code.
+    XidTotal,
+    /// When the last XID of each code was reported.
+    XidTime,
+    /// Samples in a window of time that show a reason for lower clocks, by reason.
+    ClockWindow,
+    /// How often such a reason appeared since the process began, by reason.
+    ClockTotal,
+}
+
+impl History {
+    /// Whether it is made of clock events.
+    #[must_use]
+    pub const fn is_clocks(self) -> bool {
+        matches!(self, Self::ClockWindow | Self::ClockTotal)
+    }
 }
 
 /// One catalogue row. Units and ranges of the value stand in `unit`, the source in `read`.

@@ -17,6 +17,7 @@ mod records;
 mod rows_clocks;
 mod rows_ecc;
 mod rows_fabric;
+mod rows_history;
 mod rows_identity;
 mod rows_memory;
 mod rows_nvlink;
@@ -30,7 +31,7 @@ pub mod selection;
 
 pub use call::{Call, Fact, FieldValueRead, Number, Numbers, RateRead, Scope};
 pub use counters::{CountersError, Parsed, default_selection, parse};
-pub use field::{Entity, Field, Kind, Read, Value};
+pub use field::{Entity, Field, History, Kind, Read, Value};
 pub use plan::Plan;
 pub use selection::{MetricNames, Row, Selection};
 
@@ -38,6 +39,7 @@ pub use selection::{MetricNames, Row, Selection};
 pub const TABLES: &[(&str, &[Field])] = &[
     ("Identity", rows_identity::ROWS),
     ("Errors, modes and licences", rows_state::ROWS),
+    ("What happened, and health", rows_history::ROWS),
     ("Utilisation", rows_utilisation::ROWS),
     ("Memory", rows_memory::ROWS),
     ("Temperature, power, energy, fan", rows_power::ROWS),
@@ -60,7 +62,6 @@ pub const TABLES: &[(&str, &[Field])] = &[
     ("NVLink corrections by number of symbols", rows_nvlink::FEC),
     ("Power smoothing", rows_power::SMOOTHING),
     ("Not served: profiling", rows_unserved::PROFILING),
-    ("Not served: computed by dcgm-exporter", rows_unserved::EXPORTER),
     ("Not served: PCIe rates", rows_unserved::PCIE_RATE),
     ("Not served: NVSwitch", rows_unserved::NVSWITCH),
     ("Not served: CPU", rows_unserved::CPU),

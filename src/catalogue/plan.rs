@@ -24,6 +24,10 @@ pub struct Plan {
     pub facts: Vec<PlannedFact>,
     /// Rows of the last XID.
     pub last_xid: Takers,
+    /// Rows of what happened.
+    pub history: Takers,
+    /// Rows of how GPUs reach each other.
+    pub peers: Takers,
 }
 
 /// Who takes the value of one read.
@@ -33,6 +37,8 @@ pub struct Takers {
     pub rows: Vec<u16>,
     /// Positions of label rows.
     pub labels: Vec<u16>,
+    /// Positions of families' rows that count how the value changes.
+    pub history: Vec<u16>,
 }
 
 /// One NVML call of a pass.
@@ -97,6 +103,8 @@ struct Draft {
     rates: BTreeMap<RateRead, Takers>,
     facts: BTreeMap<Fact, Takers>,
     last_xid: Takers,
+    history: Takers,
+    peers: Takers,
 }
 
 impl Draft {
@@ -117,6 +125,15 @@ impl Draft {
             }
             Read::Fact(fact) => self.facts.entry(fact).or_default().add(taker),
             Read::LastXid => self.last_xid.add(taker),
+            Read::History(read) => {
+                self.history.add(taker);
+                if let (true, Taker::Row(at)) = (read.is_clocks(), taker) {
+                    let takers = self.board.entry(Call::ClocksEventReasons).or_default();
+                    takers.history.push(at);
+                }
+            }
+            Read::Health => {}
+            Read::Peers => self.peers.add(taker),
             Read::Unavailable(_) => {}
         }
     }
@@ -129,6 +146,10 @@ impl Plan {
         let mut draft = Draft::default();
         for (at, row) in (0..).zip(&selection.rows) {
             draft.add(row.field, Taker::Row(at));
+        }
+        let served = u16::try_from(selection.rows.len()).unwrap_or(u16::MAX);
+        for (at, field) in (served..).zip(&selection.signs) {
+            draft.add(field, Taker::Row(at));
         }
         for (at, row) in (0..).zip(&selection.labels) {
             draft.add(row.field, Taker::Label(at));
@@ -158,6 +179,8 @@ impl Plan {
                 .map(|(fact, takers)| PlannedFact { fact, takers })
                 .collect(),
             last_xid: draft.last_xid,
+            history: draft.history,
+            peers: draft.peers,
         }
     }
 }
@@ -173,7 +196,13 @@ impl Field {
     pub fn convert(&self, numbers: &Numbers) -> Option<Value> {
         match self.read {
             Read::Call(_, pick) | Read::FieldValue(_, pick) => pick(numbers),
-            Read::Rate(_) | Read::Fact(_) | Read::LastXid | Read::Unavailable(_) => None,
+            Read::Rate(_)
+            | Read::Fact(_)
+            | Read::LastXid
+            | Read::History(_)
+            | Read::Health
+            | Read::Peers
+            | Read::Unavailable(_) => None,
         }
     }
 }
@@ -286,7 +315,7 @@ mod tests {
                 .chain(plan.field_values.iter().map(|value| &value.takers))
                 .chain(plan.rates.iter().map(|rate| &rate.takers))
                 .chain(plan.facts.iter().map(|fact| &fact.takers))
-                .chain([&plan.last_xid]);
+                .chain([&plan.last_xid, &plan.history, &plan.peers]);
             let mut rows: Vec<usize> =
                 takers.flat_map(|t| &t.rows).map(|at| usize::from(*at)).collect();
             rows.sort_unstable();

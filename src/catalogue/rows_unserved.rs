@@ -82,15 +82,6 @@ pub(super) const PROFILING: &[Field] = unserved!(
     "DCGM_FI_PROF_NVLINK_RX_BYTES_PER_LINK" 1533;
 );
 
-/// Metrics that dcgm-exporter computes itself.
-#[rustfmt::skip]
-pub(super) const EXPORTER: &[Field] = unserved!(
-    "metrics that dcgm-exporter computes itself are not served yet";
-    "DCGM_EXP_XID_ERRORS_COUNT" 9001; "DCGM_EXP_CLOCK_EVENTS_COUNT" 9002 = "DCGM_FI_EXP_CLOCK_THROTTLE_REASONS_COUNT";
-    "DCGM_EXP_GPU_HEALTH_STATUS" 9003; "DCGM_EXP_P2P_STATUS" 9004; "DCGM_EXP_XID_ERRORS_TOTAL" 9005;
-    "DCGM_EXP_CLOCK_EVENTS_TOTAL" 9006;
-);
-
 /// DCGM itself stopped answering these with version 3.
 #[rustfmt::skip]
 pub(super) const PCIE_RATE: &[Field] = unserved!(

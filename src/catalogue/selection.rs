@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::field::{Field, Kind};
+use super::field::{Field, Kind, Read};
+use super::fields;
+use crate::sampler::signs::Sign;
 
 /// Which generation of DCGM's names is served (`--metric-names`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -37,4 +39,35 @@ pub struct Selection {
     pub rows: Vec<Row>,
     /// Rows of type `label`, sorted by name.
     pub labels: Vec<Row>,
+    /// Fields that are read for a judgement and not served, in the order of `Sign::ALL`. Samples
+    /// refer to them by positions behind those of `rows`.
+    pub signs: Vec<&'static Field>,
+}
+
+impl Selection {
+    /// The field of a sample, served or not.
+    #[must_use]
+    pub fn field(&self, at: u16) -> Option<&'static Field> {
+        let at = usize::from(at);
+        let served = self.rows.get(at).map(|row| row.field);
+        served.or_else(|| self.signs.get(at.checked_sub(self.rows.len())?).copied())
+    }
+
+    /// Whether the health of GPUs is to be judged.
+    #[must_use]
+    pub fn has_health(&self) -> bool {
+        !self.signs.is_empty()
+    }
+
+    /// Adds the signs, if a row asks for them.
+    #[must_use]
+    pub(super) fn with_signs(mut self) -> Self {
+        if self.rows.iter().any(|row| matches!(row.field.read, Read::Health)) {
+            let fields = Sign::ALL
+                .iter()
+                .filter_map(|sign| fields().find(|field| field.name == sign.field()));
+            self.signs = fields.collect();
+        }
+        self
+    }
 }

@@ -50,6 +50,7 @@ impl Args {
             clock_events_window: found.time(&metrics.clock_events_count_window_size),
             web: web(&self.web, file.max_concurrent_scrapes.as_ref(), found),
             driver: driver(&self.process, found),
+            kernel_log: path(Some(&self.process.kernel_log)).filter(|path| path != "none"),
             exit_without_driver: exit_without_driver(&self.process.exit_without_driver, found),
             log: log(&self.process, machine, found),
             dump: dump(&self.dump, found),

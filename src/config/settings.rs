@@ -43,6 +43,8 @@ pub struct Config {
     pub web: Web,
     /// Which library is read.
     pub driver: Driver,
+    /// The kernel log, if XIDs are to be read from it.
+    pub kernel_log: Option<PathBuf>,
     /// How long the driver may be unusable before the process gives up; `None` is for ever.
     pub exit_without_driver: Option<Duration>,
     /// The log.

@@ -9,7 +9,7 @@ use super::scheme::LabelScheme;
 use super::sharing::{Set, Sets, Sharing};
 use crate::attribution::DeviceKey;
 use crate::catalogue::Selection;
-use crate::sampler::snapshot::{GpuReading, Processes, Sample};
+use crate::sampler::snapshot::{Processes, Sample};
 
 /// A GPU with a reading, its label blocks, and how far its samples are written.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub(super) struct Labels<'a> {
 }
 
 impl<'a> Labels<'a> {
-    fn new(
+    pub(super) fn new(
         sets: Sets<'a>,
         extras: &[(&'a str, &'a str)],
         block: impl Fn(Style, &Further<'a>) -> Block<'a>,
@@ -85,7 +85,7 @@ impl<'a> Device<'a> {
         if !reading.whole && reading.instances.is_empty() {
             return None;
         }
-        let extras = extras(reading, selection);
+        let extras = extras(&reading.labels, selection);
         let whole = DeviceKey { gpu: gpu.index, instance: None };
         let mut links: Vec<u8> = reading.board.iter().filter_map(|sample| sample.link).collect();
         links.sort_unstable();
@@ -140,9 +140,11 @@ fn link_blocks<'a>(
 }
 
 /// The label rows of the counters file with this GPU's values, by name.
-fn extras<'a>(reading: &'a GpuReading, selection: &'a Selection) -> Vec<(&'a str, &'a str)> {
-    let mut labels: Vec<(&str, &str)> = reading
-        .labels
+pub(super) fn extras<'a>(
+    values: &'a [(u16, Arc<str>)],
+    selection: &'a Selection,
+) -> Vec<(&'a str, &'a str)> {
+    let mut labels: Vec<(&str, &str)> = values
         .iter()
         .filter_map(|(at, value)| {
             let row = selection.labels.get(usize::from(*at))?;

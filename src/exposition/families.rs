@@ -1,8 +1,10 @@
 //! The families that the counters file selects.
 
 use std::ops::Range;
+use std::time::SystemTime;
 
 use super::device::{Device, Labels};
+use super::happened::{self, Happened};
 use super::labels::{Block, Insert, Style, Zone};
 use super::roster::Member;
 use super::sharing::Sharing;
@@ -18,14 +20,22 @@ pub(super) fn write(
     selection: &Selection,
     members: &[Member<'_>],
     sharing: &Sharing<'_>,
+    now: SystemTime,
 ) {
     let mut devices: Vec<Device<'_>> =
         members.iter().filter_map(|member| Device::new(member, selection, sharing)).collect();
+    let happened = Happened::new(members, selection, (sharing, now));
     let mut start = 0;
     for rows in selection.rows.chunk_by(|a, b| a.name == b.name) {
         let range = start..start + rows.len();
         start = range.end;
         let first = &rows[0];
+        if happened::is_about(first.field.read) {
+            writer.family(&first.name, &first.help, first.kind, |writer| {
+                happened.write(writer, &first.name, first.field.read);
+            });
+            continue;
+        }
         // A text has the value 1, whatever type the counters file gives it.
         let kind = if first.field.is_text() { Kind::Gauge } else { first.kind };
         writer.family(&first.name, &first.help, kind, |writer| {
@@ -36,6 +46,7 @@ pub(super) fn write(
             }
         });
     }
+    happened.info(writer);
 }
 
 struct Family<'w, 'a> {

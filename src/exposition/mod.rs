@@ -7,6 +7,7 @@
 mod device;
 mod families;
 pub mod format;
+mod happened;
 mod health;
 mod holders;
 mod inventory;

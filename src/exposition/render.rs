@@ -60,7 +60,7 @@ impl Part<'_> {
         let Self { snapshot, settings, members, .. } = *self;
         let labels = &settings.labels;
         let mut writer = Writer::new(out, format);
-        families::write(&mut writer, &snapshot.selection, members, &self.sharing);
+        families::write(&mut writer, &snapshot.selection, members, &self.sharing, self.now);
         inventory::write(&mut writer, snapshot, members, labels);
         holders::write(&mut writer, members, &self.sharing);
         health::write(&mut writer, snapshot, members, labels, self.now);

@@ -4,7 +4,10 @@ use std::time::{Duration, SystemTime};
 
 use super::labels::{Block, Further, Style};
 use super::scheme::Settings;
-use crate::sampler::snapshot::{Gpu, GpuIdentity, GpuReading, InstanceReading, Snapshot, Status};
+use crate::sampler::history::History;
+use crate::sampler::snapshot::{
+    Gpu, GpuIdentity, GpuReading, InstanceReading, Known, Snapshot, Status,
+};
 
 /// One GPU of the page.
 #[derive(Debug)]
@@ -13,10 +16,14 @@ pub(super) struct Member<'a> {
     /// The GPU's identity labels alone, for our own families.
     pub(super) block: Block<'a>,
     pub(super) state: State<'a>,
+    pub(super) status: Status,
     /// Its MIG instances that are rows, by GPU instance id.
     pub(super) instances: Vec<&'a InstanceReading>,
     /// How old the newest reading is, fresh or not.
     pub(super) age: Option<Duration>,
+    /// What its last reading told that outlives it.
+    pub(super) known: &'a Known,
+    pub(super) history: &'a History,
 }
 
 /// Whether a GPU has series.
@@ -63,7 +70,10 @@ fn member<'a>(gpu: &'a Gpu, settings: &'a Settings, now: SystemTime) -> Member<'
             State::Down(_) => Vec::new(),
         },
         state,
+        status: gpu.status,
         age,
+        known: &gpu.known,
+        history: &gpu.history,
     }
 }
 

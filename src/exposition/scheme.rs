@@ -118,4 +118,8 @@ pub struct Settings {
     pub openmetrics: bool,
     /// A GPU whose reading is older has no device series and counts as down, reason `stale`.
     pub max_age: Duration,
+    /// Window of `DCGM_EXP_XID_ERRORS_COUNT`.
+    pub xid_window: Duration,
+    /// Window of `DCGM_EXP_CLOCK_EVENTS_COUNT`.
+    pub clock_window: Duration,
 }

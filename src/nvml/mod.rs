@@ -14,6 +14,7 @@ mod facts;
 mod field_values;
 pub mod library;
 mod mig;
+mod peers;
 mod processes;
 mod rates;
 mod raw;

@@ -17,9 +17,10 @@ use super::work::Work;
 use crate::catalogue::plan::Plan;
 use crate::catalogue::{Call, Number, Numbers, Selection, Value};
 use crate::config::{DeviceSelector, GpuId, InstanceId};
+use crate::sampler::incidents::Incidents;
 use crate::sampler::pods::ProcRoot;
+use crate::sampler::signs::{Sign, Signs, Trend};
 use crate::sampler::snapshot::{GpuIdentity, GpuReading, InstanceReading, Sample};
-use crate::sampler::xids::Xids;
 
 /// What every GPU is asked for; replaced as a whole when the configuration changes.
 #[derive(Debug)]
@@ -51,6 +52,8 @@ pub struct Target {
     pub request: Arc<Request>,
     /// Where to look for the processes that use it.
     pub proc_root: ProcRoot,
+    /// The other GPUs, by index, if it is asked how it reaches them.
+    pub peers: Vec<(u32, Handle)>,
 }
 
 /// What one pass came to.
@@ -91,17 +94,22 @@ struct Bound {
     instances: HashMap<String, Vec<Support>>,
     facts: Vec<Result<FactValue, Code>>,
     processes: Watch,
+    trend: Trend,
 }
 
 impl Reader {
     /// Makes one pass. Blocks for as long as the driver does.
-    pub fn pass(&mut self, target: &Target, xids: &Xids) -> Pass {
+    pub fn pass(&mut self, target: &Target, incidents: &Incidents) -> Pass {
         let Target { session, handle, identity, request, .. } = target;
         let begun = Instant::now();
-        let mut work = Work::new(target);
-        let outcome = self.bind(session, *handle, request).read(&mut work, identity, xids).map(
-            |(whole, board, texts, instances)| GpuReading {
-                read_at: SystemTime::now(),
+        let mut work = Work::new(target, incidents);
+        let bound = self.bind(session, *handle, request);
+        let outcome = bound.read(&mut work, identity).map(|(whole, board, texts, instances)| {
+            let read_at = SystemTime::now();
+            GpuReading {
+                signs: bound.signs(&board, read_at),
+                peers: std::mem::take(&mut work.peers),
+                read_at,
                 took: begun.elapsed(),
                 whole,
                 board,
@@ -110,8 +118,8 @@ impl Reader {
                 instances,
                 unsupported: std::mem::take(&mut work.unsupported),
                 processes: work.processes.take(),
-            },
-        );
+            }
+        });
         let silent = work.answered == 0 && !work.errors.is_empty();
         work.errors.append(&mut work.aside);
         Pass { outcome, errors: work.errors, silent }
@@ -161,16 +169,12 @@ impl Bound {
                 .map(|planned| facts::read(session, handle, planned.fact))
                 .collect(),
             processes: Watch::default(),
+            trend: Trend::default(),
             request: Arc::clone(request),
         }
     }
 
-    fn read(
-        &mut self,
-        work: &mut Work<'_>,
-        identity: &GpuIdentity,
-        xids: &Xids,
-    ) -> Result<Parts, Code> {
+    fn read(&mut self, work: &mut Work<'_>, identity: &GpuIdentity) -> Result<Parts, Code> {
         let plan = &work.request.plan;
         let mut board = Vec::with_capacity(work.request.selection.rows.len());
         let mig = self.read_mig_mode(work, &mut board)?;
@@ -197,7 +201,7 @@ impl Bound {
             for (planned, support) in plan.instance.iter().zip(&mut self.whole) {
                 work.call(self.handle, planned, support, &mut board)?;
             }
-            work.last_xid(xids, &identity.uuid, None, &mut board);
+            work.last_xid(None, &mut board);
         }
         let mut instances = Vec::new();
         let mut parts = Vec::new();
@@ -214,7 +218,7 @@ impl Bound {
                 parts.push((id.gpu_instance, instance.parts.clone()));
             }
             if selected {
-                instances.push(self.read_instance(work, identity, xids, instance)?);
+                instances.push(self.read_instance(work, instance)?);
             }
         }
         self.instances.retain(|uuid, _| {
@@ -226,8 +230,27 @@ impl Bound {
             let of = if mig { Of::Instances(&parts) } else { Of::Whole(self.handle) };
             work.processes = Some(self.processes.read(work, &of));
         }
+        if let Some(row) = work.request.plan.peers.rows.first() {
+            work.read_peers(self.handle, *row)?;
+        }
         board.sort_by_key(|sample| (sample.row, sample.link));
         Ok((whole, board, texts, instances))
+    }
+
+    /// What the samples that are not served tell of the GPU's health.
+    fn signs(&mut self, board: &[Sample], at: SystemTime) -> Option<Signs> {
+        let selection = &self.request.selection;
+        if !selection.has_health() {
+            return None;
+        }
+        let mut signs = Signs::default();
+        for sample in board {
+            let sign = usize::from(sample.row).checked_sub(selection.rows.len());
+            if let Some(sign) = sign.and_then(|at| Sign::ALL.get(at)) {
+                signs.add(*sign, sample.value.as_f64());
+            }
+        }
+        Some(self.trend.follow(signs, at))
     }
 
     /// What a board refuses in MIG mode, or while it has instances, it may give otherwise.
@@ -284,8 +307,6 @@ impl Bound {
     fn read_instance(
         &mut self,
         work: &mut Work<'_>,
-        identity: &GpuIdentity,
-        xids: &Xids,
         instance: Instance,
     ) -> Result<InstanceReading, Code> {
         let plan = &work.request.plan;
@@ -299,7 +320,7 @@ impl Bound {
         for (planned, support) in plan.instance.iter().zip(supports) {
             work.call(instance.handle, planned, support, &mut samples)?;
         }
-        work.last_xid(xids, &identity.uuid, Some(instance.identity.gpu_instance), &mut samples);
+        work.last_xid(Some(instance.identity.gpu_instance), &mut samples);
         samples.sort_by_key(|sample| (sample.row, sample.link));
         Ok(InstanceReading { identity: instance.identity, samples })
     }

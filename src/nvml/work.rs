@@ -2,19 +2,21 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use super::calls;
 use super::code::{Code, Meaning};
 use super::field_values::{Stamped, Support};
 use super::library::Session;
+use super::peers;
 use super::raw_handle::Handle;
 use super::reader::{Request, Target};
-use crate::catalogue::call::LinkError;
+use crate::catalogue::call::{LinkError, slot};
 use crate::catalogue::plan::{PlannedCall, Takers};
-use crate::catalogue::{Call, Number, Numbers, Row, Value};
+use crate::catalogue::{Call, Number, Numbers, Value};
+use crate::sampler::incidents::Incidents;
 use crate::sampler::pods::ProcRoot;
 use crate::sampler::snapshot::{Processes, Sample};
-use crate::sampler::xids::Xids;
 
 /// The reason of a row whose call answered, but not with a value that can be served: the older
 /// version of a struct lacks it, or a sensor shows what cannot be.
@@ -25,10 +27,15 @@ pub(super) struct Work<'a> {
     pub(super) session: &'a Session,
     pub(super) request: &'a Request,
     pub(super) proc_root: &'a ProcRoot,
+    incidents: &'a Incidents,
+    uuid: &'a str,
     pub(super) errors: Vec<(&'static str, Code)>,
     /// Errors of calls that no row needs.
     pub(super) aside: Vec<(&'static str, Code)>,
     pub(super) processes: Option<Processes>,
+    /// How the GPU reaches the others.
+    pub(super) peers: Vec<(u32, u32)>,
+    others: &'a [(u32, Handle)],
     /// Calls and field values that the driver answered in this pass.
     pub(super) answered: usize,
     pub(super) unsupported: Vec<(u16, &'static str)>,
@@ -39,14 +46,18 @@ pub(super) struct Work<'a> {
 
 impl<'a> Work<'a> {
     /// Starts with nothing read.
-    pub(super) fn new(target: &'a Target) -> Self {
+    pub(super) fn new(target: &'a Target, incidents: &'a Incidents) -> Self {
         Self {
             session: &target.session,
             request: &target.request,
             proc_root: &target.proc_root,
+            incidents,
+            uuid: &target.identity.uuid,
             errors: Vec::new(),
             aside: Vec::new(),
             processes: None,
+            peers: Vec::new(),
+            others: &target.peers,
             answered: 0,
             unsupported: Vec::new(),
             labels: Vec::new(),
@@ -117,7 +128,8 @@ impl<'a> Work<'a> {
     /// Notes rows that have no value. A GPU with links that are not there misses nothing.
     pub(super) fn refused(&mut self, takers: &Takers, link: Option<u8>, code: Code) {
         if link.is_none() {
-            self.unsupported.extend(takers.rows.iter().map(|row| (*row, code.name())));
+            let rows = takers.rows.iter().chain(&takers.history);
+            self.unsupported.extend(rows.map(|row| (*row, code.name())));
         }
     }
 
@@ -129,14 +141,20 @@ impl<'a> Work<'a> {
         samples: &mut Vec<Sample>,
     ) {
         for row in &takers.rows {
-            match convert(&self.request.selection.rows, *row, numbers) {
+            let field = self.request.selection.field(*row);
+            match field.and_then(|field| field.convert(numbers)) {
                 Some(value) => samples.push(Sample { row: *row, link, value }),
                 None if link.is_none() => self.unsupported.push((*row, NO_VALUE)),
                 None => {}
             }
         }
+        if let (false, Some(Number::Int(mask))) = (takers.history.is_empty(), numbers[slot::VALUE])
+        {
+            self.incidents.clocks(self.uuid, mask.cast_unsigned(), SystemTime::now());
+        }
         for label in &takers.labels {
-            let value = convert(&self.request.selection.labels, *label, numbers);
+            let label_row = self.request.selection.labels.get(usize::from(*label));
+            let value = label_row.and_then(|row| row.field.convert(numbers));
             self.labels.extend(value.map(|value| (*label, text(value).into())));
         }
     }
@@ -165,24 +183,24 @@ impl<'a> Work<'a> {
         Err(code)
     }
 
-    pub(super) fn last_xid(
-        &self,
-        xids: &Xids,
-        uuid: &str,
-        instance: Option<u32>,
-        samples: &mut Vec<Sample>,
-    ) {
-        let Some(xid) = xids.last(uuid, instance) else { return };
+    /// Asks how the GPU reaches the others, for the row given.
+    pub(super) fn read_peers(&mut self, handle: Handle, row: u16) -> Result<(), Code> {
+        let (found, failed) = peers::read(self.session, handle, self.others);
+        self.answered += found.len();
+        self.peers = found;
+        let Some(code) = failed else { return Ok(()) };
+        self.unsupported.push((row, code.name()));
+        self.failed("nvmlDeviceGetP2PStatus", code)
+    }
+
+    pub(super) fn last_xid(&self, instance: Option<u32>, samples: &mut Vec<Sample>) {
+        let Some(xid) = self.incidents.of(self.uuid).last_xid(instance) else { return };
         samples.extend(self.request.plan.last_xid.rows.iter().map(|row| Sample {
             row: *row,
             link: None,
             value: Value::Int(i64::try_from(xid).unwrap_or(i64::MAX)),
         }));
     }
-}
-
-fn convert(rows: &[Row], position: u16, numbers: &Numbers) -> Option<Value> {
-    rows.get(usize::from(position))?.field.convert(numbers)
 }
 
 fn text(value: Value) -> String {

@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant, SystemTime};
 
+use super::incidents::Incidents;
 use super::snapshot::{GpuIdentity, Library, Snapshot, Status};
 use super::tracked::{Job, Tracked};
-use super::xids::Xids;
 use super::{
     Beat, Command, Event, Latest, PASS_DEADLINE, PASS_DEADLINE_MIN, PUBLISH_GRACE, ProcRoot,
     Settings, WARM_UP, receive,
 };
 use crate::config::{GpuId, InstanceId};
+use crate::nvml::raw_handle::Handle;
 use crate::nvml::{Code, Found, Meaning, Pass, Session, Target, reader::Request};
 use crate::telemetry::Telemetry;
 
@@ -23,7 +24,7 @@ const LIBRARY_STUCK: Duration = Duration::from_secs(30);
 pub(super) struct Wiring {
     pub(super) events: Sender<Event>,
     pub(super) commands: Sender<Command>,
-    pub(super) xids: Arc<Xids>,
+    pub(super) incidents: Arc<Incidents>,
     pub(super) telemetry: Telemetry,
     pub(super) latest: Arc<Latest<Snapshot>>,
     pub(super) beat: Arc<Beat>,
@@ -176,6 +177,8 @@ impl Coordinator {
             let index = gpu.identity.index;
             gpu.identity = Arc::new(GpuIdentity { index, ..identity });
         }
+        let GpuIdentity { uuid, pci_bus_id, .. } = &*gpu.identity;
+        self.wiring.incidents.place(uuid, pci_bus_id);
         gpu.handle = found.handle;
         if let Some(code) = found.refused {
             let status = Status::Down(refusal(code));
@@ -208,6 +211,7 @@ impl Coordinator {
     }
 
     fn assign(&mut self, position: usize, session: &Arc<Session>) {
+        let peers = self.peers(position);
         let gpu = &mut self.gpus[position];
         let Some(handle) = gpu.handle.filter(|_| gpu.busy.is_none()) else { return };
         self.job += 1;
@@ -219,11 +223,21 @@ impl Coordinator {
                 identity: Arc::clone(&gpu.identity),
                 request: Arc::clone(&self.request),
                 proc_root: self.proc_root.clone(),
+                peers,
             },
         };
-        if !gpu.assign(job, &self.wiring.events, &self.wiring.xids) {
+        if !gpu.assign(job, &self.wiring.events, &self.wiring.incidents) {
             gpu.down("error");
         }
+    }
+
+    /// The other GPUs, if one is to be asked about them.
+    fn peers(&self, position: usize) -> Vec<(u32, Handle)> {
+        if self.request.plan.peers.rows.is_empty() {
+            return Vec::new();
+        }
+        let others = self.gpus.iter().enumerate().filter(|(at, _)| *at != position);
+        others.filter_map(|(_, gpu)| Some((gpu.identity.index, gpu.handle?))).collect()
     }
 
     fn finish(&mut self, uuid: &str, job: u64, pass: Pass) {
@@ -352,7 +366,7 @@ impl Coordinator {
             taken: SystemTime::now(),
             selection: Arc::clone(&self.request.selection),
             library: self.library.clone(),
-            gpus: self.gpus.iter().map(Tracked::snapshot).collect(),
+            gpus: self.gpus.iter().map(|gpu| gpu.snapshot(&self.wiring.incidents)).collect(),
         });
     }
 }

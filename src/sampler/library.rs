@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
+use super::incidents::Incidents;
 use super::lookup::Lookups;
 use super::xid_thread::XidThread;
-use super::xids::Xids;
 use super::{Beat, Command, Ended, Event};
 use crate::nvml::{Code, Found, Loader, Meaning, Session, topology};
 use crate::telemetry::Telemetry;
@@ -40,7 +40,7 @@ pub(super) struct LibraryThread {
     pub(super) beat: Arc<Beat>,
     pub(super) events: Sender<Event>,
     pub(super) orders: Receiver<Command>,
-    pub(super) xids: Arc<Xids>,
+    pub(super) incidents: Arc<Incidents>,
     pub(super) telemetry: Telemetry,
 }
 
@@ -155,7 +155,7 @@ impl LibraryThread {
                 Ok(found) if !same(&found, &known) || known.is_empty() => {
                     if xid_thread.as_ref().is_none_or(|thread| !thread.watches(&found)) {
                         *xid_thread =
-                            XidThread::start(session, &found, &self.xids, &self.telemetry);
+                            XidThread::start(session, &found, &self.incidents, &self.telemetry);
                     }
                     known.clone_from(&found);
                     let up = Event::Up { session: Arc::clone(session), found };

@@ -1,27 +1,32 @@
 //! Threads, cadence and deadlines; what they publish is a [`snapshot::Snapshot`].
 //!
-//! Four kinds of threads, none of which ever waits for another inside NVML:
+//! Five kinds of threads, none of which ever waits for another inside NVML:
 //!
 //! - `nvml` loads the library, looks GPUs up and loads again when the driver went away;
 //! - `gpu-N`, one a GPU, makes that GPU's passes; a GPU that hangs costs this thread and its own
 //!   series, nothing else;
 //! - `xid` is blocked in NVML's event set;
+//! - `kernel-log` reads the driver's lines about XIDs;
 //! - `sampler` holds the clock: it hands out passes, gives up on those that are late and
 //!   publishes.
 
 mod beat;
 pub mod cgroup;
 mod coordinator;
+pub mod history;
+pub mod incidents;
+mod kernel_log;
 mod latest;
 mod library;
 mod lookup;
 pub mod pods;
+pub mod signs;
 pub mod snapshot;
 mod tracked;
 mod vital;
 mod xid_thread;
-pub mod xids;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
@@ -32,11 +37,11 @@ use tokio::sync::watch;
 use crate::nvml::{Found, Loader, Pass, Session, reader::Request};
 use crate::telemetry::Telemetry;
 pub use beat::Beat;
+use incidents::Incidents;
 pub use latest::{Bell, Latest};
 pub use pods::ProcRoot;
 use snapshot::{Library, Snapshot};
 pub use vital::{Ended, Vital};
-use xids::Xids;
 
 /// A GPU that has not finished its pass after this long is given up until it does: its series
 /// end and the other GPUs go on. A pass takes milliseconds to a few hundred of them; seconds
@@ -66,6 +71,10 @@ pub struct Settings {
     pub give_up_after: Option<Duration>,
     /// Where to look for the processes that use GPUs, if they are asked for.
     pub proc_root: ProcRoot,
+    /// How long single XIDs and samples of clock events are of interest.
+    pub keep: Duration,
+    /// Where the kernel log is, if it is to be read.
+    pub kernel_log: Option<PathBuf>,
 }
 
 /// What the threads tell the sampler.
@@ -109,7 +118,10 @@ impl Sampler {
         let (events, inbox) = mpsc::channel();
         let (commands, orders) = mpsc::channel();
         let (ended, _) = watch::channel(None);
-        let xids = Arc::new(Xids::default());
+        let incidents = Arc::new(Incidents::new(settings.keep));
+        if let Some(path) = settings.kernel_log.clone() {
+            kernel_log::start(path, Arc::clone(&incidents), telemetry.clone())?;
+        }
         let latest = Arc::new(Latest::new(Snapshot {
             taken: std::time::SystemTime::now(),
             selection: Arc::clone(&settings.request.selection),
@@ -126,7 +138,7 @@ impl Sampler {
             beat: Arc::clone(&library_beat),
             events: events.clone(),
             orders,
-            xids: Arc::clone(&xids),
+            incidents: Arc::clone(&incidents),
             telemetry: telemetry.clone(),
         };
         let vital = Vital { thread: "nvml", ended: ended.clone() };
@@ -139,7 +151,7 @@ impl Sampler {
             coordinator::Wiring {
                 events: events.clone(),
                 commands,
-                xids,
+                incidents,
                 telemetry,
                 latest: Arc::clone(&latest),
                 beat: Arc::clone(&beat),

@@ -5,6 +5,8 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::history::History;
+use super::signs::Signs;
 use crate::catalogue::{Selection, Value};
 
 /// The state of the node at one moment: one entry for each GPU ever seen by this process.
@@ -72,6 +74,48 @@ pub struct Gpu {
     pub reading: Option<Arc<GpuReading>>,
     /// When its last complete pass ended, also when that is long ago; `None` before the first.
     pub last_read: Option<SystemTime>,
+    /// What its last reading told that outlives it.
+    pub known: Arc<Known>,
+    /// XIDs and clock events.
+    pub history: Arc<History>,
+}
+
+/// What is known of a GPU while it gives no readings: series about what happened to it keep
+/// their labels, and so go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// As [`GpuReading::labels`].
+    pub labels: Vec<(u16, Arc<str>)>,
+    /// Whether the GPU itself was a row.
+    pub whole: bool,
+    /// The MIG instances that were rows, sorted by GPU instance id.
+    pub instances: Vec<Arc<InstanceIdentity>>,
+}
+
+impl Default for Known {
+    /// Of a GPU that gave no reading yet: it is taken for one that is a row.
+    fn default() -> Self {
+        Self { labels: Vec::new(), whole: true, instances: Vec::new() }
+    }
+}
+
+impl Known {
+    /// Whether the GPU is a row in any way.
+    #[must_use]
+    pub fn is_selected(&self) -> bool {
+        self.whole || !self.instances.is_empty()
+    }
+
+    /// What a reading tells.
+    #[must_use]
+    pub fn of(reading: &GpuReading) -> Self {
+        let instances = reading.instances.iter().map(|instance| Arc::clone(&instance.identity));
+        Self {
+            labels: reading.labels.clone(),
+            whole: reading.whole,
+            instances: instances.collect(),
+        }
+    }
 }
 
 /// Whether a GPU answers.
@@ -128,6 +172,10 @@ pub struct GpuReading {
     pub unsupported: Vec<(u16, &'static str)>,
     /// Who uses the GPU, if it was asked (`Request::processes`).
     pub processes: Option<Processes>,
+    /// What its health is judged by, if a row asks for that.
+    pub signs: Option<Signs>,
+    /// How it reaches each other GPU, by that one's index: `nvmlGpuP2PStatus_t` for `NVLink`.
+    pub peers: Vec<(u32, u32)>,
 }
 
 /// Who uses a GPU. Either part may be missing without the other; why not is NVML's code by name

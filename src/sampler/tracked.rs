@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::Event;
-use super::snapshot::{Gpu, GpuIdentity, GpuReading, Status};
-use super::xids::Xids;
+use super::incidents::Incidents;
+use super::snapshot::{Gpu, GpuIdentity, GpuReading, Known, Status};
 use crate::nvml::raw_handle::Handle;
 use crate::nvml::reader::Request;
 use crate::nvml::{Reader, Target};
@@ -38,6 +38,8 @@ pub(super) struct Tracked {
     pub(super) status: Status,
     pub(super) reading: Option<Arc<GpuReading>>,
     last_read: Option<SystemTime>,
+    /// What the last reading told that outlives it.
+    known: Arc<Known>,
     /// The pass under way.
     pub(super) busy: Option<Busy>,
     jobs: Option<Sender<Job>>,
@@ -51,6 +53,7 @@ impl Tracked {
             status: Status::Starting,
             reading: None,
             last_read: None,
+            known: Arc::default(),
             busy: None,
             jobs: None,
         }
@@ -65,12 +68,17 @@ impl Tracked {
     pub(super) fn up(&mut self, reading: GpuReading) {
         self.status = Status::Up;
         self.last_read = Some(reading.read_at);
+        let known = Known::of(&reading);
+        if *self.known != known {
+            self.known = Arc::new(known);
+        }
         self.reading = Some(Arc::new(reading));
     }
 
     /// Lets go of readings whose rows are no longer asked for.
     pub(super) fn forget(&mut self) {
         self.reading = None;
+        self.known = Arc::default();
         if self.status == Status::Up {
             self.status = Status::Starting;
         }
@@ -83,12 +91,17 @@ impl Tracked {
     }
 
     /// Hands a pass to the GPU's thread, starting it if need be. `false` if it cannot be.
-    pub(super) fn assign(&mut self, job: Job, events: &Sender<Event>, xids: &Arc<Xids>) -> bool {
+    pub(super) fn assign(
+        &mut self,
+        job: Job,
+        events: &Sender<Event>,
+        incidents: &Arc<Incidents>,
+    ) -> bool {
         let request = Arc::clone(&job.target.request);
         let busy = Busy { job: job.number, since: Instant::now(), request };
         let jobs = match self.jobs.take() {
             Some(jobs) => jobs,
-            None => match spawn(&self.identity, events.clone(), Arc::clone(xids)) {
+            None => match spawn(&self.identity, events.clone(), Arc::clone(incidents)) {
                 Ok(jobs) => jobs,
                 Err(error) => {
                     tracing::error!(gpu = self.identity.index, %error, "cannot start a reading thread");
@@ -110,12 +123,14 @@ impl Tracked {
         (self.status != Status::Down("timeout")).then(|| since + deadline)
     }
 
-    pub(super) fn snapshot(&self) -> Gpu {
+    pub(super) fn snapshot(&self, incidents: &Incidents) -> Gpu {
         Gpu {
             identity: Arc::clone(&self.identity),
             status: self.status,
             reading: self.reading.clone(),
             last_read: self.last_read,
+            known: Arc::clone(&self.known),
+            history: incidents.of(&self.identity.uuid),
         }
     }
 }
@@ -124,14 +139,14 @@ impl Tracked {
 fn spawn(
     identity: &GpuIdentity,
     events: Sender<Event>,
-    xids: Arc<Xids>,
+    incidents: Arc<Incidents>,
 ) -> std::io::Result<Sender<Job>> {
     let (jobs, inbox) = mpsc::channel::<Job>();
     let uuid = identity.uuid.clone();
     thread::Builder::new().name(format!("gpu-{}", identity.index)).spawn(move || {
         let mut reader = Reader::default();
         for job in inbox {
-            let pass = Box::new(reader.pass(&job.target, &xids));
+            let pass = Box::new(reader.pass(&job.target, &incidents));
             let number = job.number;
             // The session can end only when no thread holds it.
             drop(job);

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use super::xids::Xids;
+use super::incidents::{Incidents, Source};
 use crate::nvml::raw_handle::Handle;
-use crate::nvml::{Code, Found, Meaning, Session, events::XidWatch};
+use crate::nvml::{
+    Code, Found, Meaning, Session,
+    events::{XidEvent, XidWatch},
+};
 use crate::telemetry::Telemetry;
 
 /// The pause before a broken event set is built again.
@@ -30,7 +33,7 @@ impl XidThread {
     pub(super) fn start(
         session: &Arc<Session>,
         found: &[Found],
-        xids: &Arc<Xids>,
+        incidents: &Arc<Incidents>,
         telemetry: &Telemetry,
     ) -> Option<Self> {
         let gpus = watchable(found);
@@ -42,7 +45,7 @@ impl XidThread {
             session: Arc::clone(session),
             gpus: gpus.clone(),
             stop: Arc::clone(&stop),
-            xids: Arc::clone(xids),
+            incidents: Arc::clone(incidents),
             telemetry: telemetry.clone(),
         };
         match thread::Builder::new().name("xid".into()).spawn(move || work.run()) {
@@ -78,7 +81,7 @@ struct Work {
     session: Arc<Session>,
     gpus: Vec<(Handle, String)>,
     stop: Arc<AtomicBool>,
-    xids: Arc<Xids>,
+    incidents: Arc<Incidents>,
     telemetry: Telemetry,
 }
 
@@ -87,9 +90,9 @@ impl Work {
         while !self.stopped() {
             match XidWatch::new(&self.session, &self.gpus) {
                 Ok(watch) => {
-                    watch.watched().for_each(|uuid| self.xids.watch(uuid));
+                    watch.watched().for_each(|uuid| self.incidents.watch(uuid));
                     if let Err(code) = self.wait(&watch) {
-                        watch.watched().for_each(|uuid| self.xids.unwatch(uuid));
+                        watch.watched().for_each(|uuid| self.incidents.unwatch(uuid));
                         return unwatchable(code);
                     }
                 }
@@ -107,9 +110,10 @@ impl Work {
                 Ok(None) if begun.elapsed() < SHORTEST_WAIT => thread::sleep(SHORTEST_WAIT),
                 Ok(None) => {}
                 Ok(Some(event)) => {
-                    let gpu_instance = event.gpu_instance;
-                    tracing::error!(uuid = event.uuid, ?gpu_instance, xid = event.xid, "XID");
-                    self.xids.record(&event.uuid, gpu_instance, event.xid);
+                    let XidEvent { uuid, gpu_instance, xid } = event;
+                    tracing::error!(uuid, ?gpu_instance, xid, "XID");
+                    let at = SystemTime::now();
+                    self.incidents.xid(&uuid, (gpu_instance, xid), Source::Nvml, at);
                 }
                 Err(code) if code.meaning() == Meaning::Unsupported => return Err(code),
                 Err(code) => {

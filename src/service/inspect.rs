@@ -189,6 +189,8 @@ fn look(
             request,
             give_up_after: None,
             proc_root: ProcRoot::default(),
+            keep: LOOK,
+            kernel_log: None,
         },
         build_telemetry(false),
     )?;
@@ -284,7 +286,7 @@ fn everything() -> Selection {
         })
         .collect();
     rows.sort_by(|one, other| (&one.name, one.field.label).cmp(&(&other.name, other.field.label)));
-    Selection { rows, labels: Vec::new() }
+    Selection { rows, ..Selection::default() }
 }
 
 fn kind(field: &Field) -> &'static str {

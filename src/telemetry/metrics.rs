@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, SystemTime};
 
 use prometheus_client::encoding::{EncodeLabelSet, prometheus_text, text};
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
@@ -30,6 +31,7 @@ pub struct Telemetry {
     reloads: Counts<ResultLabels>,
     reload_ok: Gauge,
     reload_time: Gauge<f64, AtomicU64>,
+    kernel_log: Family<NoLabels, Gauge>,
     pods: Option<PodMetrics>,
 }
 
@@ -69,6 +71,9 @@ struct ResultLabels {
 /// from a second on something is wrong, and the deadlines lie there.
 const PASS_BUCKETS: [f64; 12] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+
+/// A gauge in a family is absent until it is set.
+type NoLabels = [(&'static str, &'static str); 0];
 
 const SUCCESS: &str = "success";
 const FAILURE: &str = "failure";
@@ -117,13 +122,30 @@ impl Telemetry {
             "When the configuration in use was loaded, in Unix time",
             reload_time.clone(),
         );
+        let kernel_log = Family::default();
+        own.register(
+            "kernel_log_up",
+            "Whether XIDs are read from the kernel log",
+            kernel_log.clone(),
+        );
         let pods = pods.then(|| PodMetrics::register(own));
         registry.register_collector(Box::new(process::Process::new()));
         // The process runs, so what it was started with was good.
         reload_ok.set(1);
         reload_time.set(unix_now());
         let registry = Arc::new(registry);
-        Self { registry, pass, errors, scrapes, rejected, reloads, reload_ok, reload_time, pods }
+        Self {
+            registry,
+            pass,
+            errors,
+            scrapes,
+            rejected,
+            reloads,
+            reload_ok,
+            reload_time,
+            kernel_log,
+            pods,
+        }
     }
 
     /// A pass over one GPU was complete after this time.
@@ -156,6 +178,11 @@ impl Telemetry {
         if good {
             self.reload_time.set(unix_now());
         }
+    }
+
+    /// The kernel log is read for XIDs, or could not be; without this call it is not asked for.
+    pub fn kernel_log(&self, up: bool) {
+        self.kernel_log.get_or_create(&NoLabels::default()).set(i64::from(up));
     }
 
     /// Appends all metrics in text 0.0.4.

@@ -104,18 +104,18 @@ fn bad_values_are_all_named_at_once() {
         setup,
         1,
         &expect![[r#"
-        --configmap-data=a:b:c: is not a ConfigMap; allowed: NAMESPACE:NAME, or none
-        --collect-interval=soon: is not a time; allowed: a whole number of milliseconds, or a number with a unit of ns, us, ms, s, m, h, such as 15s, 500ms, 1h30m
-        --devices=g:3-1: the range 3-1 is reversed; allowed: f, g, i, g:LIST, i:LIST, g[:LIST]+i[:LIST]; LIST is 0, 0-3, GPU-UUID, PCI bus id, MIG-UUID or GPU.INSTANCE, separated by commas
-        --host-label=host: is unknown; allowed: hostname, Hostname, both
-        --metric-names=new: is unknown; allowed: legacy, dcgm47, both
-        --openmetrics=maybe: is neither true nor false; allowed: 1, t, T, true, TRUE, True, 0, f, F, false, FALSE, False
-        --address=here: "here" has no port; allowed: :PORT, ADDRESS:PORT, [IPV6]:PORT, NAME:PORT
-        --max-concurrent-scrapes=0: is not a count; allowed: 1 or more
-        --exit-without-driver=never: is not a time; allowed: true, false, a number with a unit of ns, us, ms, s, m, h, such as 15s, 500ms, 1h30m
-        --log-format=xml: is unknown; allowed: text, json
-        --dcgm-log-level=LOUD: is unknown; allowed: NONE, FATAL, ERROR, WARN, INFO, DEBUG, VERB
-    "#]],
+            --collect-interval=soon: is not a time; allowed: a whole number of milliseconds, or a number with a unit of ns, us, ms, s, m, h, such as 15s, 500ms, 1h30m
+            --configmap-data=a:b:c: is not a ConfigMap; allowed: NAMESPACE:NAME, or none
+            --devices=g:3-1: the range 3-1 is reversed; allowed: f, g, i, g:LIST, i:LIST, g[:LIST]+i[:LIST]; LIST is 0, 0-3, GPU-UUID, PCI bus id, MIG-UUID or GPU.INSTANCE, separated by commas
+            --host-label=host: is unknown; allowed: hostname, Hostname, both
+            --metric-names=new: is unknown; allowed: legacy, dcgm47, both
+            --openmetrics=maybe: is neither true nor false; allowed: 1, t, T, true, TRUE, True, 0, f, F, false, FALSE, False
+            --address=here: "here" has no port; allowed: :PORT, ADDRESS:PORT, [IPV6]:PORT, NAME:PORT
+            --max-concurrent-scrapes=0: is not a count; allowed: 1 or more
+            --exit-without-driver=never: is not a time; allowed: true, false, a number with a unit of ns, us, ms, s, m, h, such as 15s, 500ms, 1h30m
+            --log-format=xml: is unknown; allowed: text, json
+            --dcgm-log-level=LOUD: is unknown; allowed: NONE, FATAL, ERROR, WARN, INFO, DEBUG, VERB
+        "#]],
     );
 }
 

@@ -5,6 +5,7 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes strings so")]
 
 mod bindings;
+mod clock_events;
 mod cluster;
 mod configmap;
 mod conformance;
@@ -12,6 +13,7 @@ mod conformance_process;
 mod errors;
 mod faults;
 mod faults_driver;
+mod health;
 mod names;
 mod pages;
 mod placements;
@@ -23,3 +25,4 @@ mod recorded;
 mod support;
 mod symbols;
 mod watched;
+mod xids;

@@ -15,12 +15,16 @@ const NOT_ON_H100: &[(&str, &str)] = &[
     ("DCGM_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_EVENTS", "counted since Blackwell"),
 ];
 
-/// Families with more than one series a GPU: reasons, and the links of an H100.
+/// Families with more than one series a GPU: reasons, codes, and the links of an H100.
 const SEVERAL: &[(&str, f64)] = &[
     ("nvml_clocks_event_reason", 9.0),
     ("nvml_clocks_event_seconds_total", 11.0),
     ("nvml_nvlink_up", 18.0),
+    // The codes that start at 0.
+    ("DCGM_EXP_XID_ERRORS_TOTAL", 55.0),
 ];
+
+const XID_TIME: &str = "nvml_xid_last_timestamp_seconds";
 
 /// The families that metrics.csv enables.
 fn enabled() -> Vec<String> {
@@ -36,7 +40,10 @@ fn enabled() -> Vec<String> {
 #[test]
 fn every_enabled_family_arrives_with_eight_series() {
     let exporter = Setup::simulate("dgx-h100").ready();
-    let page = exporter.until_settled();
+    exporter.until_settled();
+    // Before the first XID there is no time of the last.
+    exporter.control(&["gpu * xid 79"]);
+    let page = exporter.until("an XID each", |page| page.samples(XID_TIME).count() == 8);
     let prometheus = Prometheus::start(&[exporter.address]);
     prometheus.until_scraped(5.0);
     prometheus.assert_content();

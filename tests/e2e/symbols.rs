@@ -98,9 +98,9 @@ fn each_function_that_is_missing_costs_its_own_rows() {
         nvmlDeviceGetMigDeviceHandleByIndex: -373 +122 nvml_mig_instance_info
         nvmlDeviceGetMigMode: -379 +120 DCGM_FI_DEV_MIG_MODE nvml_mig_instance_info nvml_mig_mode_pending
         nvmlDeviceGetMinorNumber: -4 +4
-        nvmlDeviceGetName: -691 +440 nvml_mig_instance_info
+        nvmlDeviceGetName: -911 +660 nvml_mig_instance_info
         nvmlDeviceGetNvLinkState: -72 +0 nvml_nvlink_up
-        nvmlDeviceGetPciInfo_v3: -684 +684
+        nvmlDeviceGetPciInfo_v3: -904 +904
         nvmlDeviceGetPcieReplayCounter: -8 +0 DCGM_FI_DEV_PCIE_REPLAY_COUNTER
         nvmlDeviceGetPerformanceState: -8 +0 DCGM_FI_DEV_PSTATE
         nvmlDeviceGetPersistenceMode: -8 +0 DCGM_FI_DEV_PERSISTENCE_MODE
@@ -115,12 +115,12 @@ fn each_function_that_is_missing_costs_its_own_rows() {
         nvmlDeviceGetTemperatureThreshold: -32 +0 DCGM_FI_DEV_GPU_MAX_OP_TEMP DCGM_FI_DEV_MEM_MAX_OP_TEMP DCGM_FI_DEV_SHUTDOWN_TEMP DCGM_FI_DEV_SLOWDOWN_TEMP
         nvmlDeviceGetUtilizationRates: -4 +0 DCGM_FI_DEV_GPU_UTIL DCGM_FI_DEV_MEM_COPY_UTIL
         nvmlDeviceGetVbiosVersion: -4 +4
-        nvmlDeviceRegisterEvents: -8 +0 DCGM_FI_DEV_XID_ERRORS
-        nvmlEventSetCreate: -8 +0 DCGM_FI_DEV_XID_ERRORS
+        nvmlDeviceRegisterEvents: -283 +0 DCGM_EXP_XID_ERRORS_TOTAL DCGM_FI_DEV_XID_ERRORS nvml_xid_info
+        nvmlEventSetCreate: -283 +0 DCGM_EXP_XID_ERRORS_TOTAL DCGM_FI_DEV_XID_ERRORS nvml_xid_info
         nvmlEventSetWait_v2: -0 +0
         nvmlInitWithFlags: -0 +0
         nvmlSystemGetCudaDriverVersion_v2: -1 +1
-        nvmlSystemGetDriverVersion: -681 +645 DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN_NS DCGM_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN_NS
+        nvmlSystemGetDriverVersion: -901 +865 DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN_NS DCGM_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN_NS
         nvmlSystemGetNVMLVersion: -1 +1
     "#]].assert_eq(&table);
 }

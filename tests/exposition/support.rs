@@ -10,8 +10,8 @@ use nvml_exporter::exposition::{
     AttributionScheme, HostLabel, LabelScheme, Page, Renderer, Settings,
 };
 use nvml_exporter::sampler::snapshot::{
-    Gpu, GpuIdentity, GpuReading, InstanceIdentity, InstanceReading, Library, LibraryFacts, Sample,
-    Snapshot, Status,
+    Gpu, GpuIdentity, GpuReading, InstanceIdentity, InstanceReading, Known, Library, LibraryFacts,
+    Sample, Snapshot, Status,
 };
 use nvml_exporter::telemetry::Telemetry;
 use nvml_exporter::telemetry::metrics::Build;
@@ -61,7 +61,7 @@ pub(crate) fn row(field: &'static Field) -> Row {
 pub(crate) fn selection(rows: &[&'static Field], labels: &[&'static Field]) -> Arc<Selection> {
     let rows = rows.iter().map(|field| row(field)).collect();
     let labels = labels.iter().map(|field| Row { kind: Kind::Label, ..row(field) }).collect();
-    Arc::new(Selection { rows, labels })
+    Arc::new(Selection { rows, labels, ..Selection::default() })
 }
 
 pub(crate) fn at(row: u16, value: Value) -> Sample {
@@ -98,6 +98,8 @@ pub(crate) fn reading(board: Vec<Sample>) -> GpuReading {
         instances: Vec::new(),
         unsupported: Vec::new(),
         processes: None,
+        signs: None,
+        peers: Vec::new(),
     }
 }
 
@@ -115,8 +117,10 @@ pub(crate) fn instance(id: u32, samples: Vec<Sample>) -> InstanceReading {
 
 pub(crate) fn up(identity: GpuIdentity, reading: GpuReading) -> Gpu {
     let last_read = Some(reading.read_at);
+    let known = Arc::new(Known::of(&reading));
     let reading = Some(Arc::new(reading));
-    Gpu { identity: Arc::new(identity), status: Status::Up, reading, last_read }
+    let history = Arc::default();
+    Gpu { identity: Arc::new(identity), status: Status::Up, reading, last_read, known, history }
 }
 
 pub(crate) fn snapshot(selection: Arc<Selection>, gpus: Vec<Gpu>) -> Snapshot {
@@ -145,6 +149,8 @@ pub(crate) fn settings() -> Settings {
         attribution: AttributionScheme::default(),
         openmetrics: false,
         max_age: Duration::from_secs(30),
+        xid_window: Duration::from_secs(300),
+        clock_window: Duration::from_secs(300),
     }
 }
 

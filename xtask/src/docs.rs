@@ -6,6 +6,7 @@ use crate::shell::{self, Outcome, cargo};
 const GENERATED: &[(&str, &str)] = &[
     ("metrics.csv, docs/metrics.md", "catalogue"),
     ("docs/command-line.md", "config::tests::docs"),
+    ("docs/xids.md", "xid::docs"),
 ];
 
 pub(crate) fn run() -> Outcome {

@@ -31,8 +31,12 @@ fn snapshot() -> Snapshot {
             instances,
             unsupported: Vec::new(),
             processes: None,
+            signs: None,
+            peers: Vec::new(),
         })),
         last_read: None,
+        known: Arc::default(),
+        history: Arc::default(),
     };
     let instance = |id: u32, profile: &str, placement| InstanceReading {
         identity: Arc::new(InstanceIdentity {

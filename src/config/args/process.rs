@@ -83,6 +83,16 @@ pub struct ProcessArgs {
     #[arg(long, env = "NVML_EXPORTER_SIMULATE", value_name = "SCENARIO")]
     pub simulate: Option<Typed>,
 
+    // Where Linux has it. A container sees it only if it is mounted and the container privileged.
+    /// Kernel log to read the driver's XIDs from, beside NVML's events; or none
+    #[arg(
+        long,
+        env = "NVML_EXPORTER_KERNEL_LOG",
+        default_value = "/dev/kmsg",
+        value_name = "FILE|none"
+    )]
+    pub kernel_log: Typed,
+
     // A node whose driver comes later (or whose GPU is being reset) must not crash-loop.
     /// Exit if the driver cannot be used: at once, or once that has lasted for a time (5m)
     #[arg(

@@ -9,14 +9,11 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use super::counts::Counts;
-use super::{ReasonLabels, Telemetry, unix_now};
+use super::{NoLabels, ReasonLabels, Telemetry, unix_now};
 
 /// Upper bounds in seconds. A kubelet answers in some milliseconds, a busy one in some hundred;
 /// the limits of a call lie beyond.
 const BUCKETS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0];
-
-/// A gauge in a family is absent until it is set.
-type NoLabels = [(&'static str, &'static str); 0];
 
 /// What is recorded of polls. Families without labels are gauges that are absent at first.
 #[derive(Debug, Clone)]

@@ -6,14 +6,15 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use nvml_exporter::catalogue::{Plan, Selection};
 use nvml_exporter::config::DeviceSelector;
 use nvml_exporter::nvml::reader::Request;
 use nvml_exporter::nvml::{Loader, Pass, Reader, Session, Target, topology};
 use nvml_exporter::sampler::ProcRoot;
+use nvml_exporter::sampler::incidents::Incidents;
 use nvml_exporter::sampler::snapshot::GpuReading;
-use nvml_exporter::sampler::xids::Xids;
 
 use super::{Call, simulator};
 
@@ -73,6 +74,7 @@ impl Bench {
             identity: Arc::new(found.identity),
             request: Arc::new(request),
             proc_root: self.proc_root(),
+            peers: Vec::new(),
         };
         Gpu { bench: self, target, reader: Reader::default() }
     }
@@ -125,7 +127,7 @@ impl Gpu<'_> {
     /// Makes a pass: what it came to, and the calls that it made.
     pub(crate) fn pass(&mut self) -> (Pass, Vec<Call>) {
         let before = self.bench.trace().len();
-        let pass = self.reader.pass(&self.target, &Xids::default());
+        let pass = self.reader.pass(&self.target, &Incidents::new(Duration::ZERO));
         (pass, self.bench.trace().split_off(before))
     }
 

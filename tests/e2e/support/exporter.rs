@@ -62,9 +62,12 @@ impl Setup {
         Self { args: Vec::new(), env: env.into(), directory }
     }
 
-    /// A listener on loopback at any port, passes as fast as they may be.
+    /// A listener on loopback at any port, passes as fast as they may be, and nothing of this
+    /// machine's kernel log.
     pub(crate) fn new() -> Self {
-        Self::bare().args(["--address=127.0.0.1:0", "--collect-interval=100ms"])
+        Self::bare()
+            .args(["--address=127.0.0.1:0", "--collect-interval=100ms"])
+            .env("NVML_EXPORTER_KERNEL_LOG", "none")
     }
 
     /// On the simulator.

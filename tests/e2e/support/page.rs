@@ -104,7 +104,10 @@ impl Page {
             })
             .filter(|family| {
                 let name = family.name.as_str();
-                !name.starts_with("nvml_exporter_")
+                // What happened to a GPU is told when it has no readings, too.
+                !["nvml_exporter_", "nvml_xid_", "DCGM_EXP_XID_"]
+                    .iter()
+                    .any(|prefix| name.starts_with(prefix))
                     && !matches!(
                         name,
                         "nvml_up"
