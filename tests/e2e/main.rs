@@ -12,6 +12,7 @@ mod conformance_process;
 mod errors;
 mod faults;
 mod faults_driver;
+mod hpa;
 mod names;
 mod pages;
 mod placements;
