@@ -13,6 +13,7 @@ mod errors;
 mod faults;
 mod faults_driver;
 mod hpa;
+mod labels;
 mod names;
 mod pages;
 mod placements;
