@@ -11,8 +11,6 @@ use serde_json::{Value, json};
 
 const DOCKERFILE: &str = "deploy/docker/Dockerfile";
 const UNIT: &str = "deploy/systemd/nvml-exporter.service";
-/// Where the GPU Operator's `DCGM_EXPORTER_COLLECTORS` points.
-const OPERATORS_COUNTERS: &str = "/etc/dcgm-exporter/dcp-metrics-included.csv";
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -150,7 +148,9 @@ fn the_image_has_the_selection_where_it_is_looked_for() {
     let help = help();
     let collectors = help.split("--collectors").nth(1).unwrap();
     let default = collectors.split("[default: ").nth(1).unwrap().split(']').next().unwrap();
-    assert_eq!(targets, [default, OPERATORS_COUNTERS]);
+    let operator = yaml("tests/data/gpu-operator.yaml");
+    let operators = operator["daemonSet"]["env"]["DCGM_EXPORTER_COLLECTORS"].as_str().unwrap();
+    assert_eq!(targets, [default, operators]);
 }
 
 #[test]
@@ -347,4 +347,31 @@ fn the_compose_file_asks_for_gpus_and_no_rights() {
         devices,
         &json!([{"driver": "nvidia", "count": "all", "capabilities": ["utility"]}])
     );
+}
+
+const OPERATOR: &str = "deploy/gpu-operator/values.yaml";
+
+/// The GPU Operator puts the reference together, and refuses an image with other characters.
+#[test]
+fn the_gpu_operators_values_name_the_image_that_the_compose_file_names() {
+    let exporter = yaml(OPERATOR)["dcgmExporter"].clone();
+    let part = |name: &str| exporter[name].as_str().unwrap().to_owned();
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    assert!(part("image").chars().all(allowed), "{}", part("image"));
+    assert_eq!(part("version"), env!("CARGO_PKG_VERSION"));
+    let image = format!("{}/{}:{}", part("repository"), part("image"), part("version"));
+    let compose = yaml("deploy/compose/compose.yaml")["services"]["nvml-exporter"]["image"].clone();
+    assert!(compose.as_str().unwrap().ends_with(&format!(":-{image}}}")), "{compose}");
+}
+
+#[test]
+fn the_gpu_operators_values_set_variables_that_the_exporter_knows() {
+    let help = help();
+    let exporter = yaml(OPERATOR)["dcgmExporter"].clone();
+    let variables = exporter["env"].as_array().unwrap();
+    assert!(!variables.is_empty());
+    for variable in variables {
+        let name = variable["name"].as_str().unwrap();
+        assert!(help.contains(name), "{name}");
+    }
 }

@@ -15,6 +15,7 @@ mod faults_driver;
 mod hpa;
 mod labels;
 mod names;
+mod operator;
 mod pages;
 mod placements;
 mod plan;
