@@ -375,3 +375,20 @@ fn the_gpu_operators_values_set_variables_that_the_exporter_knows() {
         assert!(help.contains(name), "{name}");
     }
 }
+
+/// The rights that the exporter was seen to need are the ones that people are told to give.
+#[test]
+fn the_cluster_page_names_every_right() {
+    let page = text("docs/kubernetes.md");
+    let rights = text("tests/data/rights.txt");
+    let lines: Vec<&str> = rights.lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(!lines.is_empty());
+    for line in lines {
+        let mut words = line.split_whitespace().skip(1);
+        let (verb, resource) = (words.next().unwrap(), words.next().unwrap());
+        let resource = format!("`{}`", resource.rsplit('/').next().unwrap());
+        let row = page.lines().find(|row| row.starts_with('|') && row.contains(&resource));
+        let row = row.unwrap_or_else(|| panic!("{resource}"));
+        assert!(row.contains(&format!("`{verb}`")), "{verb} {resource}");
+    }
+}
