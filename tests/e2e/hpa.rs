@@ -11,7 +11,7 @@ use crate::support::autoscaler::{Hpa, by_average, by_pods, by_value};
 use crate::support::kubelet::{Kubelet, pod, socket};
 use crate::support::monitor::{NAMESPACE, Overrides, Target, config, job, text, yaml};
 use crate::support::pods::{GPU, uuids};
-use crate::support::{Exporter, Page, Prometheus, Setup, until};
+use crate::support::{Exporter, Page, Prometheus, Setup, missing, until};
 
 const RULES: &str = "alerts/gpu-recording-rules.yml";
 const VALUES: &str = "deploy/hpa/prometheus-adapter-values.yaml";
@@ -297,7 +297,7 @@ fn promtool(arguments: &[&str]) {
         .args(arguments)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
-        .expect("promtool is not there; `cargo xtask test` installs what the tests need");
+        .unwrap_or_else(|error| panic!("{}: {error}", missing("promtool")));
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
 }

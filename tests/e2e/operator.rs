@@ -58,7 +58,7 @@ fn gpus() -> Vec<String> {
     uuids(&Setup::simulate(SCENARIO).ready().scrape())
 }
 
-/// Samples of the first GPU of all families that OpenShift records, held by the pod.
+/// Samples of the first GPU of all families that `OpenShift` records, held by the pod.
 fn assert_openshift(page: &Page, pod: &str) {
     let contract = contract();
     let families = contract["openshift"].as_array().unwrap();

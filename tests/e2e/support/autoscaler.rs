@@ -90,13 +90,15 @@ fn ceil(replicas: f64) -> i64 {
 /// Replicas by a `Pods` metric, of pods that are all ready. Pods without a value hold the number:
 /// they count as 0 when the others ask for more and as the target when they ask for less.
 pub(crate) fn by_pods(target: i64, values: &BTreeMap<String, i64>, pods: &[&str]) -> Option<i64> {
-    let current = pods.len() as i64;
+    let current = i64::try_from(pods.len()).unwrap();
     let present: Vec<i64> = pods.iter().filter_map(|pod| values.get(*pod).copied()).collect();
     if present.is_empty() {
         return None;
     }
-    let ratio =
-        |values: &[i64]| (values.iter().sum::<i64>() / values.len() as i64) as f64 / target as f64;
+    let ratio = |values: &[i64]| {
+        let mean = values.iter().sum::<i64>() / i64::try_from(values.len()).unwrap();
+        mean as f64 / target as f64
+    };
     let first = ratio(&present);
     if present.len() == pods.len() {
         return Some(if near(first) { current } else { ceil(first * current as f64) });

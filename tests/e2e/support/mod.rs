@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use exporter::{Exporter, Setup, get, simulator};
 pub(crate) use page::{Page, Sample};
-pub(crate) use prometheus::{Prometheus, promtool_findings};
+pub(crate) use prometheus::{Prometheus, missing, promtool_findings};
 pub(crate) use python::Python;
 pub(crate) use trace::Call;
 
