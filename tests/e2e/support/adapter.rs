@@ -59,8 +59,31 @@ impl Rule {
         })
     }
 
+    /// The query for these objects of a namespace.
+    fn custom(
+        &self,
+        series: &str,
+        (resource, namespace): (&str, &str),
+        objects: &[&str],
+    ) -> String {
+        let label = &self.labels[resource];
+        let operator = if objects.len() > 1 { "=~" } else { "=" };
+        let matchers = [
+            format!("{}=\"{namespace}\"", self.labels["namespace"]),
+            format!("{label}{operator}\"{}\"", objects.join("|")),
+        ];
+        self.expand(series, &matchers, label)
+    }
+
+    /// The query for what a selector finds for a namespace.
+    fn external(&self, series: &str, namespace: &str, of: &BTreeMap<String, String>) -> String {
+        let selected = of.iter().map(|(label, value)| format!("{label}=\"{value}\""));
+        let own = format!("{}=\"{namespace}\"", self.labels["namespace"]);
+        self.expand(series, &selected.chain([own]).collect::<Vec<_>>(), "")
+    }
+
     /// The query of the template.
-    fn query(&self, series: &str, matchers: &[String], group_by: &str) -> String {
+    fn expand(&self, series: &str, matchers: &[String], group_by: &str) -> String {
         let query = self
             .query
             .replace("<<.Series>>", series)
@@ -101,12 +124,7 @@ impl Adapter {
         });
         let Some((rule, series)) = found else { return BTreeMap::new() };
         let label = &rule.labels[resource];
-        let operator = if objects.len() > 1 { "=~" } else { "=" };
-        let matchers = [
-            format!("{}=\"{namespace}\"", rule.labels["namespace"]),
-            format!("{label}{operator}\"{}\"", objects.join("|")),
-        ];
-        let query = rule.query(&series, &matchers, label);
+        let query = rule.custom(&series, (resource, namespace), objects);
         let mut values = BTreeMap::new();
         for (labels, value) in prometheus.query(&query) {
             let object = labels[label.as_str()].as_str().unwrap_or_else(|| panic!("{query}"));
@@ -129,10 +147,38 @@ impl Adapter {
             .iter()
             .find_map(|rule| Some((rule, rule.discovers(prometheus, metric, &["namespace"])?)));
         let Some((rule, series)) = found else { return Vec::new() };
-        let selected = selector.iter().map(|(label, value)| format!("{label}=\"{value}\""));
-        let own = format!("{}=\"{namespace}\"", rule.labels["namespace"]);
-        let matchers: Vec<String> = selected.chain([own]).collect();
-        let query = rule.query(&series, &matchers, "");
+        let query = rule.external(&series, namespace, selector);
         prometheus.query(&query).into_iter().map(|(_, value)| milli(value)).collect()
     }
+}
+
+/// What version 0.12.0's own code (`pkg/naming`) made of the values file: its queries for one and for
+/// two objects, and for a selector.
+#[test]
+fn queries_are_those_of_the_adapter_itself() {
+    let adapter = Adapter::read("deploy/hpa/prometheus-adapter-values.yaml");
+    let mut found = Vec::new();
+    let series = |rule: &Rule| rule.series.split('{').next().unwrap().to_owned();
+    for rule in &adapter.custom {
+        let resource = if rule.labels.contains_key("pod") { "pod" } else { "deployment" };
+        for objects in [&["a"][..], &["a", "b"]] {
+            found.push(rule.custom(&series(rule), (resource, "ml"), objects));
+        }
+    }
+    let selector = [("workload", "llm"), ("workload_kind", "Deployment")];
+    let selector = selector.map(|(label, value)| (label.to_owned(), value.to_owned())).into();
+    for rule in &adapter.external {
+        found.push(rule.external(&series(rule), "ml", &selector));
+    }
+    let expected = [
+        r#"max by (pod) (avg_over_time(namespace_pod:dcgm_gpu_utilization:avg{namespace="ml",pod="a"}[2m]))"#,
+        r#"max by (pod) (avg_over_time(namespace_pod:dcgm_gpu_utilization:avg{namespace="ml",pod=~"a|b"}[2m]))"#,
+        r#"max by (pod) (avg_over_time(namespace_pod:dcgm_fb_used:ratio{namespace="ml",pod="a"}[2m]))"#,
+        r#"max by (pod) (avg_over_time(namespace_pod:dcgm_fb_used:ratio{namespace="ml",pod=~"a|b"}[2m]))"#,
+        r#"max by (workload) (avg_over_time(namespace_workload:dcgm_gpu_utilization:avg{namespace="ml",workload="a",workload_kind="Deployment"}[2m]))"#,
+        r#"max by (workload) (avg_over_time(namespace_workload:dcgm_gpu_utilization:avg{namespace="ml",workload=~"a|b",workload_kind="Deployment"}[2m]))"#,
+        r#"max(avg_over_time(namespace_workload:dcgm_gpu_utilization:avg{workload="llm",workload_kind="Deployment",namespace="ml"}[2m]))"#,
+        r#"sum(avg_over_time(vllm:num_requests_waiting{workload="llm",workload_kind="Deployment",namespace="ml"}[1m]))"#,
+    ];
+    assert_eq!(found, expected);
 }
