@@ -1,0 +1,29 @@
+{{/* Values that are right each, but not together. What is wrong alone, values.schema.json refuses. */}}
+{{- define "nvml-exporter.validate" -}}
+{{- $v := .Values }}
+{{- if and $v.customMetrics $v.configMapData.name }}
+{{- fail "customMetrics and configMapData.name both give the counters file: set one of them" }}
+{{- end }}
+{{- if and $v.webConfig.existingSecret (include "nvml-exporter.ownWebConfig" .) }}
+{{- fail "webConfig.existingSecret is the whole web configuration: put TLS and users into it, or use tlsServerConfig and basicAuth without it" }}
+{{- end }}
+{{- with $v.tlsServerConfig }}
+{{- if and .enabled (not .existingSecret) (not (and .cert .key)) }}
+{{- fail "tlsServerConfig.enabled needs a certificate: set tlsServerConfig.existingSecret, or tlsServerConfig.cert and tlsServerConfig.key" }}
+{{- end }}
+{{- if and .enabled (not .existingSecret) (not .ca) (include "nvml-exporter.verifiesClients" $) }}
+{{- fail (printf "tlsServerConfig.clientAuthType %s needs the authority of the clients: set tlsServerConfig.ca" .clientAuthType) }}
+{{- end }}
+{{- end }}
+{{- if and $v.podMonitor.enabled (include "nvml-exporter.hasServiceMonitor" .) }}
+{{- fail "serviceMonitor.enabled and podMonitor.enabled would scrape every pod twice: set one of them" }}
+{{- end }}
+{{- if and (include "nvml-exporter.hasServiceMonitor" .) (not $v.service.enabled) }}
+{{- fail "serviceMonitor.enabled needs service.enabled: turn it on, or use podMonitor.enabled" }}
+{{- end }}
+{{- range $v.extraEnv }}
+{{- if and (eq .name "NVIDIA_MIG_MONITOR_DEVICES") (not $v.migMonitor.enabled) }}
+{{- fail "extraEnv: NVIDIA_MIG_MONITOR_DEVICES without SYS_ADMIN keeps the container from starting: set migMonitor.enabled, which gives both" }}
+{{- end }}
+{{- end }}
+{{- end }}
