@@ -14,3 +14,12 @@ honorLabels: {{ .monitor.honorLabels }}
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{/* Monitors look into their own namespace unless told otherwise. */}}
+{{- define "nvml-exporter.monitorPlace" -}}
+{{- $home := include "nvml-exporter.namespace" .root }}
+{{- if and .monitor.namespace (ne .monitor.namespace $home) -}}
+namespaceSelector:
+  matchNames: [{{ $home }}]
+{{- end }}
+{{- end }}
