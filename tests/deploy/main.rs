@@ -7,6 +7,7 @@ mod lint;
 mod manifests;
 mod matrix;
 mod names;
+mod notes;
 mod pods;
 mod program;
 mod refused;

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -64,17 +66,21 @@ fn mount(rendered: &Rendered, folder: &Path) -> Vec<(String, String)> {
 
 /// The files of a volume, if it is one of the chart's own objects.
 fn files(rendered: &Rendered, volume: &Value) -> Vec<(String, String)> {
-    let (kind, name, key) = if volume["secret"].is_null() {
-        ("ConfigMap", &volume["configMap"]["name"], "data")
+    let (kind, name) = if volume["secret"].is_null() {
+        ("ConfigMap", &volume["configMap"]["name"])
     } else {
-        ("Secret", &volume["secret"]["secretName"], "stringData")
+        ("Secret", &volume["secret"]["secretName"])
     };
     let mut objects = of_kind(&rendered.objects, kind).into_iter();
     let Some(object) = objects.find(|object| object["metadata"]["name"] == *name) else {
         return Vec::new();
     };
-    let files = object[key].as_object().unwrap().iter();
-    files.map(|(name, file)| (name.clone(), text(file).to_owned())).collect()
+    let files = object["data"].as_object().unwrap().iter();
+    let read = |file: &Value| match kind {
+        "Secret" => String::from_utf8(STANDARD.decode(text(file)).unwrap()).unwrap(),
+        _ => text(file).to_owned(),
+    };
+    files.map(|(name, file)| (name.clone(), read(file))).collect()
 }
 
 /// A variable that the exporter does not know would do nothing, silently.

@@ -36,17 +36,23 @@ pub(crate) fn helm(arguments: &[&str]) -> Output {
     for place in ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"] {
         command.env(place, home.path());
     }
+    command.env("KUBECONFIG", home.path().join("no-kubeconfig"));
     command.args(arguments).current_dir(root()).output().unwrap()
 }
 
 /// The chart at a path with these values (YAML), installed as `nvml-exporter` into `monitoring`.
 pub(crate) fn template(chart: &str, values: &str, more: &[&str]) -> Output {
+    template_with("template", chart, values, more)
+}
+
+/// The same by another of Helm's commands.
+pub(crate) fn template_with(command: &str, chart: &str, values: &str, more: &[&str]) -> Output {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("values.yaml");
     std::fs::write(&file, values).unwrap();
     let file = file.to_str().unwrap();
     let mut arguments =
-        vec!["template", "nvml-exporter", chart, "--namespace", "monitoring", "--values", file];
+        vec![command, "nvml-exporter", chart, "--namespace", "monitoring", "--values", file];
     arguments.extend(more);
     helm(&arguments)
 }

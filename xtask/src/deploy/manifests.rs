@@ -60,14 +60,15 @@ fn render(root: &Path, helm: &Path, settings: &[&str], only: &[&str]) -> Result<
     if !output.status.success() {
         return Err(format!("helm template: {}", String::from_utf8_lossy(&output.stderr).trim()));
     }
-    let text = String::from_utf8_lossy(&output.stdout);
-    let documents = text.split("---\n").map(|document| {
-        let lines = document.lines().filter(|line| {
+    let text = format!("\n{}", String::from_utf8_lossy(&output.stdout));
+    let documents = text.split("\n---\n").map(|document| {
+        let kept = document.lines().filter(|line| {
             !line.is_empty() && !HELMS.iter().any(|word| line.trim_start().starts_with(word))
         });
-        lines.map(|line| format!("{line}\n")).collect::<String>()
+        kept.collect::<Vec<_>>().join("\n")
     });
-    Ok(documents.filter(|document| !document.is_empty()).collect::<Vec<_>>().join("---\n"))
+    let documents: Vec<String> = documents.filter(|document| !document.is_empty()).collect();
+    Ok(documents.join("\n---\n") + "\n")
 }
 
 /// The files of a folder that belong into the chart, by name; none if there is no such folder.
