@@ -6,8 +6,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::manifests::made::sources;
 use crate::matrix::the;
-use crate::support::{CHART, objects, of_kind, only, root, said, template, text};
+use crate::support::{CHART, items, objects, of_kind, only, root, said, template, text};
 
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
@@ -95,6 +96,24 @@ fn rules_are_one_object_and_keep_their_templates() {
 
 fn rendered_with_defaults(chart: &TempDir) -> Vec<Value> {
     rendered(chart, "{}")
+}
+
+/// The project's own rules, if it has any, reach Prometheus as they are written.
+#[test]
+fn the_rules_of_the_project_are_rendered_unchanged() {
+    let mut groups = Vec::new();
+    for (_, text) in sources(root(), &format!("{CHART}/files/alerts"), "yml").unwrap() {
+        let file: Value = serde_saphyr::from_str(&text).unwrap();
+        groups.extend(file["groups"].as_array().unwrap().iter().cloned());
+    }
+    let output = template(CHART, BOTH, &[]);
+    assert!(output.status.success(), "{}", said(&output));
+    let objects = objects(&String::from_utf8(output.stdout).unwrap());
+    let rendered: Vec<Value> = of_kind(&objects, "PrometheusRule")
+        .into_iter()
+        .flat_map(|rule| items(&rule["spec"]["groups"]).cloned())
+        .collect();
+    assert_eq!(rendered, groups);
 }
 
 #[test]

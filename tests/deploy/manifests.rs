@@ -2,7 +2,7 @@
 //! chart makes of values.
 
 #[path = "../../xtask/src/deploy/manifests.rs"]
-mod made;
+pub(crate) mod made;
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -27,8 +27,8 @@ fn the_chart_has_the_alerts_and_dashboards_of_the_project() {
     for (folder, extension) in made::COPIED {
         let copies = format!("{}/files/{folder}", made::CHART);
         let wanted = made::sources(root(), folder, extension).unwrap();
-        let copied = made::sources(root(), &copies, extension).unwrap();
-        assert!(wanted == copied, "{copies} is not as {folder}: run cargo xtask deploy");
+        let found = made::sources(root(), &copies, extension).unwrap();
+        assert!(wanted == found, "{copies} is not as {folder}: run cargo xtask deploy");
     }
 }
 
