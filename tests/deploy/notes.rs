@@ -101,3 +101,14 @@ fn values_that_documents_name_exist() {
     }
     assert!(named > 20, "{named}");
 }
+
+#[test]
+fn links_of_the_guide_lead_somewhere() {
+    let text = std::fs::read_to_string(root().join("deploy/README.md")).unwrap();
+    let links: Vec<&str> =
+        text.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect();
+    assert!(!links.is_empty());
+    for link in links.into_iter().filter(|link| !link.contains("://")) {
+        assert!(root().join("deploy").join(link).exists(), "{link}");
+    }
+}

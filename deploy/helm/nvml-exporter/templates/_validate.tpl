@@ -26,4 +26,20 @@
 {{- fail "extraEnv: NVIDIA_MIG_MONITOR_DEVICES without SYS_ADMIN keeps the container from starting: set migMonitor.enabled, which gives both" }}
 {{- end }}
 {{- end }}
+{{- range $name, $hash := $v.basicAuth.users }}
+{{- if not (regexMatch "^[$]2[aby][$][0-9]{2}[$][./A-Za-z0-9]{53}$" $hash) }}
+{{- fail (printf "basicAuth.users.%s is not a bcrypt hash: passwords do not belong here; htpasswd -nBC 10 \"\" makes a hash of one" $name) }}
+{{- end }}
+{{- end }}
+{{- range $name, $patterns := dict
+  "kubernetes.podLabels.allowlistRegex" $v.kubernetes.podLabels.allowlistRegex
+  "kubernetes.podAnnotations.allowlistRegex" $v.kubernetes.podAnnotations.allowlistRegex
+  "kubernetes.ignorePods" $v.kubernetes.ignorePods
+}}
+{{- range $patterns }}
+{{- if contains "," . }}
+{{- fail (printf "%s: %q has a comma, at which the exporter splits the list: write it as several expressions" $name .) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end }}
