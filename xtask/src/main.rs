@@ -3,6 +3,7 @@
 
 mod bench;
 mod demo;
+mod deploy;
 mod docs;
 mod http;
 mod kubelet;
@@ -23,6 +24,7 @@ Usage: cargo xtask COMMAND
   test [ARGS]                  install what the tests need, then run them all; ARGS are cargo test's
   bench [--quick]              measure what docs/performance.md tells, and print it
   docs                         write the generated documents anew
+  deploy                       write the manifests anew from the Helm chart, and what the chart copies
   e2e-kubelet [--record]       the exporter beside a real kubelet (docs/e2e-kubelet.md); --record keeps
                                the kubelet's answers for the tests
 ";
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         "test" => tests::run(rest),
         "bench" => bench::run(rest),
         "docs" => docs::run(),
+        "deploy" => deploy::run(),
         "e2e-kubelet" => kubelet::run(rest),
         "help" | "-h" | "--help" => {
             print!("{USAGE}");
