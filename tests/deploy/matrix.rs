@@ -181,6 +181,12 @@ basicAuth: {users: {prometheus: $2y$10$abcdefghijklmnopqrstuuJ1Zc9Jc1vYvTm0m8rXJ
         ],
         &[],
     ),
+    row(
+        "kernel log",
+        "kernelLog: {enabled: true}",
+        &[("NVML_EXPORTER_KERNEL_LOG", "/dev/kmsg")],
+        &[],
+    ),
     row("GKE", "gke: {enabled: true}", &[("LD_LIBRARY_PATH", "/usr/local/nvidia/lib64")], &[]),
     row("privileged", "securityContext: {privileged: true}", &[], &[]),
     row(

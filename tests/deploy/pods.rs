@@ -54,7 +54,7 @@ fn pods_give_up_every_right_that_they_do_not_need() {
 /// The API server refuses a privileged container that may not escalate.
 #[test]
 fn privileged_containers_are_said_to_be_so_and_nothing_else() {
-    let privileged = ["GKE", "privileged"];
+    let privileged = ["GKE", "kernel log", "privileged"];
     for rendered in rendered() {
         let security = &rendered.container()["securityContext"];
         assert_eq!(security["readOnlyRootFilesystem"], true, "{}", rendered.row.name);

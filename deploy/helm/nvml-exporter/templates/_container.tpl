@@ -28,6 +28,7 @@
 {{- if $v.migMonitor.enabled }}
 {{- $env = append $env (list "NVIDIA_MIG_MONITOR_DEVICES" "all") }}
 {{- end }}
+{{- $env = append $env (list "NVML_EXPORTER_KERNEL_LOG" (ternary "/dev/kmsg" "none" $v.kernelLog.enabled)) }}
 {{- if $v.gke.enabled }}
 {{- $env = append $env (list "LD_LIBRARY_PATH" "/usr/local/nvidia/lib64") }}
 {{- end }}
@@ -111,7 +112,7 @@
 {{/* Privileged containers cannot give rights away; all others have none but the one asked for. */}}
 {{- define "nvml-exporter.securityContext" -}}
 {{- $own := dict "readOnlyRootFilesystem" true }}
-{{- if or (and .Values.gke.enabled .Values.gke.privileged) .Values.securityContext.privileged }}
+{{- if or (and .Values.gke.enabled .Values.gke.privileged) .Values.kernelLog.enabled .Values.securityContext.privileged }}
 {{- $_ := set $own "privileged" true }}
 {{- else }}
 {{- $capabilities := dict "drop" (list "ALL") }}

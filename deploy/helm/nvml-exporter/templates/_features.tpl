@@ -53,7 +53,7 @@ true
 {{- if $wanted }}true{{ end }}
 {{- end }}
 
-{{/* The kubelet's socket, and the driver's file that makes a monitor, are root's. */}}
+{{/* The kubelet's socket, the driver's file that makes a monitor, and the kernel log are root's. */}}
 {{- define "nvml-exporter.needsRoot" -}}
-{{- if or .Values.kubernetes.enabled .Values.migMonitor.enabled }}true{{ end }}
+{{- if or .Values.kubernetes.enabled .Values.migMonitor.enabled .Values.kernelLog.enabled }}true{{ end }}
 {{- end }}

@@ -13,6 +13,12 @@
     path: {{ .Values.hpcJobMapping.directory }}
     type: DirectoryOrCreate
 {{- end }}
+{{- if .Values.kernelLog.enabled }}
+- name: kernel-log
+  hostPath:
+    path: /dev/kmsg
+    type: CharDevice
+{{- end }}
 {{- if .Values.gke.enabled }}
 - name: driver
   hostPath:
@@ -59,6 +65,11 @@
 {{- if .Values.hpcJobMapping.enabled }}
 - name: job-mapping
   mountPath: /var/lib/nvml-exporter/job-mapping
+  readOnly: true
+{{- end }}
+{{- if .Values.kernelLog.enabled }}
+- name: kernel-log
+  mountPath: /dev/kmsg
   readOnly: true
 {{- end }}
 {{- if .Values.gke.enabled }}
