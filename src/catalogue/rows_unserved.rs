@@ -17,7 +17,6 @@ macro_rules! unserved {
 #[rustfmt::skip]
 pub(super) const PROFILING: &[Field] = unserved!(
     "profiling metrics (GPM) are not served yet";
-    "DCGM_FI_PROF_GR_ENGINE_ACTIVE" 1001 = "DCGM_FI_PROF_GR_ENGINE_UTIL_RATIO", "dcgm_fi_prof_gr_engine_active";
     "DCGM_FI_PROF_SM_ACTIVE" 1002 = "DCGM_FI_PROF_SM_UTIL_RATIO", "dcgm_fi_prof_sm_active";
     "DCGM_FI_PROF_SM_OCCUPANCY" 1003 = "DCGM_FI_PROF_SM_OCCUPANCY_RATIO", "dcgm_fi_prof_sm_occupancy";
     "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE" 1004 = "DCGM_FI_PROF_TENSOR_UTIL_RATIO", "dcgm_fi_prof_pipe_tensor_active";

@@ -23,6 +23,7 @@ mod placements;
 mod plan;
 mod pods;
 mod processes;
+mod profiling;
 mod prometheus;
 mod recorded;
 mod support;
