@@ -19,6 +19,7 @@ mod kernel_log;
 mod latest;
 mod library;
 mod lookup;
+mod notice;
 pub mod pods;
 pub mod signs;
 pub mod snapshot;
