@@ -66,6 +66,8 @@ pub struct Pass {
     pub errors: Vec<(&'static str, Code)>,
     /// Whether calls for rows failed and none was answered.
     pub silent: bool,
+    /// Whether means are missing only because this pass began them: the next one has them.
+    pub unpaired: bool,
 }
 
 /// Reads one GPU. Holds what is remembered between passes; a new session, handle or request
@@ -128,7 +130,7 @@ impl Reader {
         }
         let silent = work.answered == 0 && !work.errors.is_empty();
         work.errors.append(&mut work.aside);
-        Pass { outcome, errors: work.errors, silent }
+        Pass { outcome, errors: work.errors, silent, unpaired: work.unpaired }
     }
 
     fn bind(

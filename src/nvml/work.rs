@@ -39,6 +39,8 @@ pub(super) struct Work<'a> {
     others: &'a [(u32, Handle)],
     /// Calls and field values that the driver answered in this pass.
     pub(super) answered: usize,
+    /// Whether a device was sampled for the first time.
+    pub(super) unpaired: bool,
     pub(super) unsupported: Vec<(u16, &'static str)>,
     pub(super) labels: Vec<(u16, Arc<str>)>,
     /// What was answered about links: DCGM's rows of one link and ours of all links share it.
@@ -60,6 +62,7 @@ impl<'a> Work<'a> {
             peers: Vec::new(),
             others: &target.peers,
             answered: 0,
+            unpaired: false,
             unsupported: Vec::new(),
             labels: Vec::new(),
             link_errors: HashMap::new(),

@@ -251,6 +251,10 @@ impl Coordinator {
         }
         let took = busy.since.elapsed();
         self.wiring.telemetry.record_pass(took);
+        if pass.unpaired {
+            // Means do not wait for a whole interval, also of a new instance.
+            self.next_pass = self.next_pass.min(Instant::now() + WARM_UP);
+        }
         let stale = pass.errors.iter().any(|(_, code)| code.meaning() == Meaning::Stale);
         if gpu.handle.is_none() {
             // The GPU or the session went away meanwhile.

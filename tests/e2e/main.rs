@@ -24,6 +24,7 @@ mod plan;
 mod pods;
 mod processes;
 mod profiling;
+mod profiling_samples;
 mod prometheus;
 mod recorded;
 mod support;

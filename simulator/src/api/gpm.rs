@@ -1,6 +1,7 @@
 //! GPU performance monitoring.
 
 use std::ffi::CStr;
+use std::fmt::Write as _;
 
 use nvml_wrapper_sys::bindings::{
     nvmlGpmMetric_t, nvmlGpmMetric_t__bindgen_ty_1, nvmlGpmSupport_t,
@@ -10,7 +11,7 @@ use crate::call::{Function, On, change_device, device_api, system_api};
 use crate::code::{
     ARGUMENT_VERSION_MISMATCH, Answer, Code, INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS,
 };
-use crate::ffi::{Handle, Out};
+use crate::ffi::{Argument, Handle, Out};
 use crate::gpm::Sample;
 use crate::handle::{Kind, Target};
 use crate::model::{Model, NvLink};
@@ -25,6 +26,27 @@ struct Request {
     count: u32,
     first: Handle,
     second: Handle,
+}
+
+/// The request as the trace shows it: both samples, then the metrics.
+#[repr(transparent)]
+struct Asked(Out<Request>);
+
+impl Argument for Asked {
+    fn missing(&self) -> bool {
+        self.0.missing()
+    }
+
+    fn show(&self, line: &mut String) {
+        let Ok(head) = self.0.get() else { return };
+        head.first.show(line);
+        head.second.show(line);
+        let metrics = self.0.tail::<nvmlGpmMetric_t>();
+        for i in 0..head.count as usize {
+            let Ok(metric) = metrics.at(i) else { return };
+            let _ = write!(line, "{}{}", if i == 0 { " " } else { "," }, metric.metricId);
+        }
+    }
 }
 
 /// How a metric follows the load.
@@ -210,7 +232,8 @@ system_api! {
 
     nvmlGpmSampleFree(world, sample: Handle) { world.samples.free(sample) }
 
-    nvmlGpmMetricsGet(world, request: Out<Request>) {
+    nvmlGpmMetricsGet(world, request: Asked) {
+        let request = request.0;
         let head = request.get()?;
         if head.version != 1 {
             return Err(ARGUMENT_VERSION_MISMATCH);

@@ -241,6 +241,7 @@ impl Source {
         match taken {
             Ok(None) => {
                 work.answered += 1;
+                work.unpaired = true;
                 Ok(())
             }
             Ok(Some(pair)) => {
