@@ -16,8 +16,9 @@ fn counters(fields: &[&str]) -> String {
     fields.iter().map(|field| format!("{field}, gauge, Text.\n")).collect()
 }
 
+/// The mean is of a tenth of a second out of weeks: its last digits are lost.
 fn close(found: Option<f64>, expected: f64) -> bool {
-    found.is_some_and(|found| (found - expected).abs() < 1e-9)
+    found.is_some_and(|found| (found - expected).abs() < 1e-6)
 }
 
 /// The value of a GPU instance.

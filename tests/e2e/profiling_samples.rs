@@ -170,7 +170,7 @@ fn buffers_end_with_their_session_and_with_the_rows_that_need_them() {
 fn the_second_sample_comes_soon() {
     let exporter = Setup::simulate("h200-mig-and-whole")
         .counters(FILE)
-        .args(["--collect-interval=20s"])
+        .args(["--collect-interval=1h"])
         .ready();
     let start = exporter.until("values", |page| page.samples(ACTIVE).count() > 3);
     exporter.write("counters.csv", &FILE.replace("DRAM", "SM"));
