@@ -13,7 +13,7 @@ const FULL: f64 = 0.99;
 
 /// A counters file of these fields.
 fn counters(fields: &[&str]) -> String {
-    fields.iter().map(|field| format!("{field}, gauge, Text.\n")).collect()
+    fields.iter().flat_map(|field| [field, ", gauge, Text.\n"]).collect()
 }
 
 /// The mean is of a tenth of a second out of weeks: its last digits are lost.

@@ -53,7 +53,8 @@ fn asked(calls: &[Call]) -> BTreeMap<String, BTreeSet<String>> {
             samples.entry(device.clone()).or_default().push(buffer);
             last.insert(call.thread, device);
         } else if call.function == "nvmlGpmMetricsGet" {
-            let device = last.remove(&call.thread).expect("no sample since the last question");
+            let device = last.remove(&call.thread);
+            let device = device.unwrap_or_else(|| panic!("asked without a new sample: {call:?}"));
             let taken = &samples[&device];
             let [.., before, now] = taken.as_slice() else { panic!("{device} has one sample") };
             let (pair, wanted) = call.arguments.rsplit_once(' ').unwrap();
