@@ -91,8 +91,9 @@ fn selected(series: &mut BTreeMap<String, Labels>) {
         drivers |= name == DRIVER;
         let kind = if name.starts_with("nvml_") { GPU } else { DEVICE };
         let mut labels = seen.get(name).cloned().unwrap_or_else(|| owned(kind.iter().copied()));
+        // Pages without MIG or pods do not show all that a device can have.
         if name.starts_with("DCGM_FI_") {
-            labels.extend(owned(POD.iter().copied()));
+            labels.extend(owned(DEVICE.iter().chain(POD).copied()));
         }
         series.insert(name.to_owned(), labels);
     }
