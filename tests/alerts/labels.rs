@@ -68,7 +68,8 @@ impl Scope {
 
     fn called(&self, call: &Call) -> Outcome {
         let arguments = call.args.args.iter().map(|argument| self.of(argument));
-        let mut labels: Labels = arguments.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+        let mut labels: Labels =
+            arguments.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
         match (call.func.name, call.args.args.as_slice()) {
             ("label_replace", [_, to, _, from, _]) => {
                 if let (Expr::StringLiteral(to), Expr::StringLiteral(from)) = (&**to, &**from) {
@@ -90,7 +91,11 @@ impl Scope {
         let matchers = &selector.matchers.matchers;
         let names: Vec<String> = match &selector.name {
             Some(name) => vec![name.clone()],
-            None => matchers.iter().filter(|matcher| matcher.name == "__name__").flat_map(alternatives).collect(),
+            None => matchers
+                .iter()
+                .filter(|matcher| matcher.name == "__name__")
+                .flat_map(alternatives)
+                .collect(),
         };
         if names.is_empty() {
             return Err(format!("a selector without a name: {selector}"));

@@ -150,6 +150,40 @@ fn rules_use_series_and_labels_that_there_are() {
 }
 
 #[test]
+fn runbooks_ask_what_can_be_answered() {
+    let mut scope = Scope { series: Series::served(SCHEMES[0]), records: BTreeMap::new() };
+    let rules = Rules::of(SCHEMES[0]);
+    for record in &rules.records {
+        let labels = scope.labels(&record.expr).unwrap();
+        scope.records.insert(record.name.clone(), labels);
+    }
+    let mut offences = Vec::new();
+    for alert in &rules.alerts {
+        let page = read(&format!("docs/runbooks/{}.md", alert.name));
+        let queries = page.split("```promql\n").nth(1).and_then(|rest| rest.split("```").next());
+        let queries = queries.unwrap_or_default();
+        if queries.trim().is_empty() {
+            offences.push(format!("{}: no PromQL", alert.name));
+        }
+        let problems = queries.lines().filter_map(|query| scope.labels(query).err());
+        offences.extend(problems.map(|problem| format!("{}: {problem}", alert.name)));
+    }
+    nothing("runbooks name series and labels that the exporter serves by default", &offences);
+}
+
+#[test]
+fn the_readme_lists_every_threshold() {
+    let readme = read("alerts/README.md");
+    let thresholds = read("alerts/src/thresholds.yml");
+    let lines = thresholds.lines().filter(|line| !line.starts_with('#'));
+    let missing = lines.filter_map(|line| line.split_once(": ")).filter(|(name, value)| {
+        !readme.contains(&format!("| `{name}` | `{}` |", value.trim_matches('"')))
+    });
+    let missing: Vec<String> = missing.map(|(name, value)| format!("{name}: {value}")).collect();
+    nothing("alerts/README.md lists thresholds with their defaults", &missing);
+}
+
+#[test]
 fn records_are_named_level_metric_operation() {
     let rules = Rules::of(SCHEMES[0]);
     let odd = rules.records.iter().filter(|record| record.name.split(':').count() != 3);

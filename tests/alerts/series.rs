@@ -11,8 +11,16 @@ pub(crate) type Labels = BTreeSet<String>;
 /// Series of others, with the labels that rules use, and why they are used.
 const FOREIGN: &[(&str, &[&str], &str)] = &[
     ("up", &[], "Prometheus' own: whether a target could be scraped"),
-    ("probe_ssl_earliest_cert_expiry", &[], "blackbox_exporter's: no exporter sees what clients see"),
-    ("kube_pod_status_phase", &["namespace", "pod", "phase"], "kube-state-metrics': whether a pod runs"),
+    (
+        "probe_ssl_earliest_cert_expiry",
+        &[],
+        "blackbox_exporter's: no exporter sees what clients see",
+    ),
+    (
+        "kube_pod_status_phase",
+        &["namespace", "pod", "phase"],
+        "kube-state-metrics': whether a pod runs",
+    ),
 ];
 
 /// Series that are served by default and that no document of this tree lists yet.
