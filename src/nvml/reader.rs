@@ -15,7 +15,7 @@ use super::rates::Rates;
 use super::raw::Handle;
 use super::work::Work;
 use crate::catalogue::plan::Plan;
-use crate::catalogue::{Call, Number, Numbers, Selection, Value};
+use crate::catalogue::{Call, Number, Numbers, Selection};
 use crate::config::{DeviceSelector, GpuId, InstanceId};
 use crate::sampler::incidents::Incidents;
 use crate::sampler::pods::ProcRoot;
@@ -192,7 +192,7 @@ impl Bound {
             }
         }
         self.read_batch(work, &mut board)?;
-        let texts = self.facts(work, &mut board);
+        let texts = work.facts(&self.facts, &mut board);
         let devices = &work.request.devices;
         let gpu =
             GpuId { index: identity.index, uuid: &identity.uuid, pci_bus_id: &identity.pci_bus_id };
@@ -352,35 +352,6 @@ impl Bound {
         }
         self.rates.derive(&work.request.plan, &self.batch, board);
         Ok(())
-    }
-
-    fn facts(&self, work: &mut Work<'_>, board: &mut Vec<Sample>) -> Vec<(u16, Arc<str>)> {
-        let mut texts = Vec::new();
-        for (planned, value) in work.request.plan.facts.iter().zip(&self.facts) {
-            match value {
-                Ok(FactValue::Text(text)) => {
-                    let text: Arc<str> = text.as_str().into();
-                    texts.extend(planned.takers.rows.iter().map(|row| (*row, Arc::clone(&text))));
-                    work.labels
-                        .extend(planned.takers.labels.iter().map(|row| (*row, Arc::clone(&text))));
-                }
-                Ok(FactValue::Number(number)) => {
-                    board.extend(planned.takers.rows.iter().map(|row| Sample {
-                        row: *row,
-                        link: None,
-                        value: Value::Int(*number),
-                    }));
-                    let text: Arc<str> = number.to_string().into();
-                    work.labels
-                        .extend(planned.takers.labels.iter().map(|row| (*row, Arc::clone(&text))));
-                }
-                Err(code) => {
-                    work.unsupported
-                        .extend(planned.takers.rows.iter().map(|row| (*row, code.name())));
-                }
-            }
-        }
-        texts
     }
 }
 
