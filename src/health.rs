@@ -134,6 +134,10 @@ pub fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     }
     findings.xids(evidence);
     findings.status(evidence.status);
+    if matches!(evidence.status, Status::Down(_)) {
+        // It does not answer: of no part is it known that it is well.
+        findings.0.retain(|finding| finding.verdict != Verdict::Pass);
+    }
     findings.all()
 }
 
