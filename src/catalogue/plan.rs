@@ -132,9 +132,9 @@ impl Draft {
                     takers.history.push(at);
                 }
             }
-            Read::Health => {}
             Read::Peers => self.peers.add(taker),
-            Read::Unavailable(_) => {}
+            // Health is judged of signs, which have rows of their own.
+            Read::Health | Read::Unavailable(_) => {}
         }
     }
 }

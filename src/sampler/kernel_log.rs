@@ -110,10 +110,9 @@ impl Follower {
     fn take_lines(&mut self, rest: &mut Vec<u8>) {
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = rest.drain(..=end).collect();
-            if let Some(xid) = line::parse(&String::from_utf8_lossy(&line)) {
-                if self.held.len() < HELD_MAX {
-                    self.held.push((Instant::now(), SystemTime::now(), xid));
-                }
+            let xid = line::parse(&String::from_utf8_lossy(&line));
+            if let Some(xid) = xid.filter(|_| self.held.len() < HELD_MAX) {
+                self.held.push((Instant::now(), SystemTime::now(), xid));
             }
         }
         if rest.len() > RECORD {
