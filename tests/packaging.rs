@@ -313,10 +313,12 @@ fn the_units_directives_are_systemds() {
 }
 
 #[test]
-fn the_unit_starts_reloads_and_needs_no_right() {
+fn the_unit_starts_reloads_and_has_the_kernel_logs_right_alone() {
     assert!(directive("ExecStart").ends_with("/nvml-exporter"));
     assert_eq!(directive("ExecReload"), "/bin/kill -HUP $MAINPID");
-    assert_eq!(directive("CapabilityBoundingSet"), "");
+    for of in ["CapabilityBoundingSet", "AmbientCapabilities"] {
+        assert_eq!(directive(of), "CAP_SYSLOG", "{of}");
+    }
     assert_eq!(directive("DynamicUser"), "yes");
     // Else it would see no GPU.
     assert_eq!(directive("PrivateDevices"), "no");

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::calls;
 use super::code::{Code, Meaning};
@@ -14,14 +14,17 @@ use super::mig::{self, Instance, Known};
 use super::processes::{Of, Watch};
 use super::rates::Rates;
 use super::raw::Handle;
-use super::work::Work;
+use super::work::{Work, each_link, links};
 use crate::catalogue::plan::Plan;
-use crate::catalogue::{Call, Number, Numbers, Selection};
+use crate::catalogue::{Call, Fact, Number, Numbers, Selection};
 use crate::config::{DeviceSelector, GpuId, InstanceId};
 use crate::sampler::incidents::Incidents;
 use crate::sampler::pods::ProcRoot;
 use crate::sampler::signs::{Sign, Signs, Trend};
 use crate::sampler::snapshot::{GpuIdentity, GpuReading, InstanceReading, Sample};
+
+/// The `InfoROM` is read from flash.
+const FACTS_EVERY: Duration = Duration::from_secs(3600);
 
 /// What every GPU is asked for; replaced as a whole when the configuration changes.
 #[derive(Debug)]
@@ -98,6 +101,7 @@ struct Bound {
     /// By MIG UUID: a handle can come back with another instance behind it.
     instances: HashMap<String, Vec<Support>>,
     facts: Vec<Result<FactValue, Code>>,
+    facts_read: Instant,
     processes: Watch,
     trend: Trend,
 }
@@ -182,6 +186,7 @@ impl Bound {
                 .iter()
                 .map(|planned| facts::read(session, handle, planned.fact))
                 .collect(),
+            facts_read: Instant::now(),
             processes: Watch::default(),
             trend: Trend::default(),
             request: Arc::clone(request),
@@ -206,6 +211,7 @@ impl Bound {
             }
         }
         self.read_batch(work, &mut board)?;
+        self.read_facts_again(work.session);
         let texts = work.facts(&self.facts, &mut board);
         let devices = &work.request.devices;
         let gpu =
@@ -372,14 +378,17 @@ impl Bound {
         self.rates.derive(&work.request.plan, &self.batch, board);
         Ok(())
     }
-}
 
-fn each_link(call: Call) -> bool {
-    matches!(call, Call::EachNvLinkErrorCounter(_) | Call::EachNvLinkState)
-}
-
-/// The links that a call is made for: itself alone, or every link of the GPU.
-fn links(call: Call, count: u8) -> impl Iterator<Item = Option<u8>> {
-    let (once, each) = if each_link(call) { (None, 0..count) } else { (Some(None), 0..0) };
-    once.into_iter().chain(each.map(Some))
+    /// One fact can change while the driver stays loaded, and is too slow for every pass.
+    fn read_facts_again(&mut self, session: &Session) {
+        if self.facts_read.elapsed() < FACTS_EVERY {
+            return;
+        }
+        self.facts_read = Instant::now();
+        for (planned, value) in self.request.plan.facts.iter().zip(&mut self.facts) {
+            if planned.fact == Fact::InforomValid {
+                *value = facts::read(session, self.handle, planned.fact);
+            }
+        }
+    }
 }

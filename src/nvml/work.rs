@@ -244,3 +244,14 @@ fn text(value: Value) -> String {
         Value::Float(value) => value.to_string(),
     }
 }
+
+/// Whether a call is made for every link of the GPU.
+pub(super) fn each_link(call: Call) -> bool {
+    matches!(call, Call::EachNvLinkErrorCounter(_) | Call::EachNvLinkState)
+}
+
+/// The links that a call is made for: itself alone, or every link of the GPU.
+pub(super) fn links(call: Call, count: u8) -> impl Iterator<Item = Option<u8>> {
+    let (once, each) = if each_link(call) { (None, 0..count) } else { (Some(None), 0..0) };
+    once.into_iter().chain(each.map(Some))
+}

@@ -1,6 +1,7 @@
 //! The project's own commands: `cargo xtask COMMAND`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "commands speak to a terminal")]
 
+mod alerts;
 mod bench;
 mod demo;
 mod deploy;
@@ -25,6 +26,8 @@ Usage: cargo xtask COMMAND
   bench [--quick]              measure what docs/performance.md tells, and print it
   docs                         write the generated documents anew
   deploy                       write the manifests anew from the Helm chart, and what the chart copies
+  alerts                       write the rule files in alerts/ anew; with --out DIR and --set
+                               NAME=VALUE others, with other thresholds
   e2e-kubelet [--record]       the exporter beside a real kubelet (docs/e2e-kubelet.md); --record keeps
                                the kubelet's answers for the tests
 ";
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         "bench" => bench::run(rest),
         "docs" => docs::run(),
         "deploy" => deploy::run(),
+        "alerts" => alerts::run(rest),
         "e2e-kubelet" => kubelet::run(rest),
         "help" | "-h" | "--help" => {
             print!("{USAGE}");
