@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "commands speak to a terminal")]
 
 mod bench;
+mod dashboards;
 mod demo;
 mod docs;
 mod http;
@@ -23,6 +24,7 @@ Usage: cargo xtask COMMAND
   test [ARGS]                  install what the tests need, then run them all; ARGS are cargo test's
   bench [--quick]              measure what docs/performance.md tells, and print it
   docs                         write the generated documents anew
+  dashboards [--check]         write Grafana's dashboards anew; --check fails if one is not current
   e2e-kubelet [--record]       the exporter beside a real kubelet (docs/e2e-kubelet.md); --record keeps
                                the kubelet's answers for the tests
 ";
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         "test" => tests::run(rest),
         "bench" => bench::run(rest),
         "docs" => docs::run(),
+        "dashboards" => dashboards::run(rest),
         "e2e-kubelet" => kubelet::run(rest),
         "help" | "-h" | "--help" => {
             print!("{USAGE}");
