@@ -238,7 +238,7 @@ fn links_lead_somewhere() {
 /// Flags in a text that are the exporter's: not those of other programs' commands, nor the
 /// `--flag` that stands for any.
 fn flags(text: &str) -> BTreeSet<&str> {
-    let others = ["cargo ", "systemctl ", "ExecReload"];
+    let others = ["cargo ", "docker ", "ExecReload", "git ", "helm ", "kubectl ", "systemctl "];
     let own = text.lines().filter(|line| !others.iter().any(|other| line.contains(other)));
     let words = own.flat_map(|line| {
         line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '.'))

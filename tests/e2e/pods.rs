@@ -221,39 +221,6 @@ fn case_84_to_88_job_files_are_read_again_and_again() {
 }
 
 #[test]
-fn the_gpu_operators_daemon_set_gets_what_it_expects() {
-    let csv = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/metrics.csv")).unwrap();
-    let setup = Setup::simulate("dgx-h100");
-    let path = socket(&setup.directory());
-    // Stands for /etc/dcgm-exporter/dcp-metrics-included.csv, where the image has it.
-    let csv = setup.file("dcp-metrics-included.csv", &csv);
-    let kubelet = Kubelet::start(&path);
-    let exporter = setup
-        .env("DCGM_EXPORTER_LISTEN", "127.0.0.1:0")
-        .env("DCGM_EXPORTER_KUBERNETES", "true")
-        .env("DCGM_EXPORTER_COLLECTORS", &csv)
-        .env("DCGM_REMOTE_HOSTENGINE_INFO", "nvidia-dcgm:5555")
-        .env("DCGM_EXPORTER_KUBERNETES_ENABLE_POD_LABELS", "true")
-        .env("DCGM_EXPORTER_KUBERNETES_ENABLE_POD_UID", "true")
-        .env("DCGM_EXPORTER_KUBERNETES_POD_LABEL_ALLOWLIST_REGEX", "^app$,^team")
-        .env("KUBERNETES_ENABLE_DRA", "true")
-        .env("DCGM_HPC_JOB_MAPPING_DIR", "/var/lib/dcgm-exporter/job-mapping")
-        .env("DCGM_POD_RESOURCES_KUBELET_SOCKET", path.to_str().unwrap())
-        .env("HOME", "/nonexistent")
-        .ready();
-    assert_eq!(exporter.get("/health", &[]).status, 200);
-    let uuid = uuids(&exporter.scrape())[0].clone();
-    kubelet.lists(vec![pod("job-0", &[(GPU, &uuid)])]);
-    let page = until_pods(&exporter, "0", &["job-0"]);
-    // OpenShift records these.
-    for name in ["GPU_UTIL", "MEM_COPY_UTIL", "POWER_USAGE", "GPU_TEMP", "SM_CLOCK", "MEM_CLOCK"] {
-        let labels = [("pod", "job-0"), ("hostname", "node-a")];
-        assert!(page.sample(&format!("DCGM_FI_DEV_{name}"), &labels).is_some(), "{name}");
-    }
-    exporter.until_log("nvidia-dcgm:5555");
-}
-
-#[test]
 fn check_says_what_matched_and_what_did_not() {
     let (setup, path) = beside_a_kubelet("t4-l4-mixed");
     let kubelet = Kubelet::start(&path);

