@@ -4,27 +4,36 @@
 //! set of names.
 
 mod board;
+mod detail;
+mod exporter;
+mod health;
 mod looks;
+mod mig;
 mod names;
 mod overview;
 mod panel;
+mod pods;
 mod query;
 mod table;
+#[cfg(test)]
+mod tests;
 mod variable;
+mod workload;
 
 use std::fs;
 use std::path::Path;
 
+use crate::alerts::fields::{Fields, Names};
 use crate::shell::{Outcome, root};
 use board::Board;
-use names::{Fields, Names};
 use query::Query;
 
 /// Every set of names, and the folder of its dashboards.
 const SCHEMES: &[(Names, &str)] = &[(Names::Legacy, ""), (Names::Dcgm47, "dcgm47/")];
 
 /// The dashboards, in the order in which people come to them.
-const BOARDS: &[fn(&Query<'static>) -> Board] = &[overview::board];
+const BOARDS: &[fn(&Query<'static>) -> Board] =
+    &[overview::board, detail::board, mig::board, workload::board, health::board, exporter::board];
 
 const USAGE: &str = "\
 usage: cargo xtask dashboards [--check]

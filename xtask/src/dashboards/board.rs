@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::names::Names;
 use super::panel::{Panel, datasource};
 use super::query::Query;
 use super::variable::Variable;
+use crate::alerts::fields::Names;
 
 /// Columns of Grafana's grid.
 const COLUMNS: u32 = 24;

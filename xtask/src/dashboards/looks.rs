@@ -16,12 +16,9 @@ pub(super) enum Unit {
     Celsius,
     Hertz,
     Seconds,
-    Hours,
     PerSecond,
     /// Milliseconds of Unix time.
     Time,
-    /// A point in time, given as milliseconds, shown as how long ago.
-    Ago,
     /// Text from value mappings.
     Text,
 }
@@ -38,10 +35,8 @@ impl Unit {
             Self::Celsius => "celsius",
             Self::Hertz => "hertz",
             Self::Seconds => "s",
-            Self::Hours => "h",
             Self::PerSecond => "cps",
             Self::Time => "dateTimeAsIso",
-            Self::Ago => "dateTimeFromNow",
             Self::Text => "none",
         }
     }
@@ -129,8 +124,13 @@ pub(super) const RECOVERY: &[Mapping] = &[
 ];
 
 /// Flags that fire a critical alert.
-pub(super) const FLAG_CRITICAL: &[Mapping] =
-    &[(0, "no", Level::Good), (1, "yes", Level::Critical)];
+pub(super) const FLAG_CRITICAL: &[Mapping] = &[(0, "no", Level::Good), (1, "yes", Level::Critical)];
 
 /// Flags that fire a warning.
 pub(super) const FLAG_WARNING: &[Mapping] = &[(0, "no", Level::Good), (1, "yes", Level::Warning)];
+
+/// Whether a pod holds something.
+pub(super) const HELD: &[Mapping] = &[(0, "no", Level::Plain), (1, "yes", Level::Good)];
+
+/// Whether something is on.
+pub(super) const ON_OFF: &[Mapping] = &[(0, "off", Level::Info), (1, "on", Level::Good)];

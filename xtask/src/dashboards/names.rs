@@ -1,29 +1,10 @@
-//! Names and units of fields under each set of names, as `docs/metrics.md` tells them.
+//! What a field is called, and how its readings become base units.
 //!
 //! Dashboards think in base units. What a reading is multiplied by to get there follows from the
-//! unit that the document gives, so that one source serves both sets.
+//! unit that `docs/metrics.md` gives, so that one source serves both sets of names.
 
-use std::collections::BTreeMap;
-
+use crate::alerts::fields::{Fields, Names};
 use crate::shell::Outcome;
-
-/// A set of names, as `--metric-names` chooses it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Names {
-    /// DCGM's names up to 4.6.
-    Legacy,
-    /// Those of DCGM 4.7.
-    Dcgm47,
-}
-
-/// What each field is called.
-pub(super) struct Fields(BTreeMap<String, Field>);
-
-struct Field {
-    unit: String,
-    later_name: String,
-    later_unit: String,
-}
 
 /// A field under one set of names.
 #[derive(Debug, PartialEq)]
@@ -43,78 +24,71 @@ const CONVERSIONS: &[(&str, &str)] = &[
     ("1000 KiB/s", " * 1024000"),
 ];
 
+/// What is in base units, or has none.
+const BASE_UNITS: &[&str] = &[
+    "0/1",
+    "C",
+    "Hz",
+    "J",
+    "P-state",
+    "W",
+    "action",
+    "banks",
+    "bytes",
+    "bytes/s",
+    "count",
+    "generation",
+    "lanes",
+    "pages",
+    "ratio",
+    "rows",
+    "s",
+    "state",
+];
+
 /// What NVML has no call for; their names are those of both sets and their unit is a ratio.
 const PROFILING: &str = "DCGM_FI_PROF_";
 
-impl Fields {
-    /// Reads the tables of `docs/metrics.md`.
-    pub(super) fn parse(document: &str) -> Outcome<Self> {
-        let bare = |cell: &str| cell.trim().trim_matches('`').to_owned();
-        let mut rows = Vec::new();
-        for line in document.lines().filter(|line| line.starts_with("| `")) {
-            let cells: Vec<String> = line.trim_matches('|').split('|').map(bare).collect();
-            if let [name, _, _, _, unit, _, _, _, later, _] = cells.as_slice() {
-                // `name` by `label`
-                let name = name.split('`').next().unwrap_or(name).to_owned();
-                rows.push((name, unit.clone(), later.clone()));
-            }
-        }
-        if rows.is_empty() {
-            return Err("docs/metrics.md: no table of fields is in it".to_owned());
-        }
-        let units: BTreeMap<&str, &str> =
-            rows.iter().map(|(name, unit, _)| (name.as_str(), unit.as_str())).collect();
-        let fields = rows.iter().map(|(name, unit, later)| {
-            let later_name = if later.is_empty() { name } else { later };
-            let later_unit = units.get(later_name.as_str()).copied().unwrap_or(unit);
-            let field = Field {
-                unit: unit.clone(),
-                later_name: later_name.clone(),
-                later_unit: later_unit.to_owned(),
-            };
-            (name.clone(), field)
-        });
-        Ok(Self(fields.collect()))
+/// What a field is called, by its legacy name. Names of what the exporter serves beside fields
+/// stand for themselves; the tests look them up.
+pub(super) fn named<'a>(fields: &'a Fields, legacy: &'a str, names: Names) -> Outcome<Named<'a>> {
+    if !legacy.starts_with("DCGM_FI_") || legacy.starts_with(PROFILING) {
+        return Ok(Named { name: legacy, conversion: "" });
     }
-
-    /// What a field is called, by its legacy name. Names that the exporter always serves stand
-    /// for themselves; the tests look them up.
-    pub(super) fn named<'a>(&'a self, legacy: &'a str, names: Names) -> Outcome<Named<'a>> {
-        if !legacy.starts_with("DCGM_FI_") || legacy.starts_with(PROFILING) {
-            return Ok(Named { name: legacy, conversion: "" });
-        }
-        let field =
-            self.0.get(legacy).ok_or_else(|| format!("docs/metrics.md has no field {legacy}"))?;
-        let (name, unit) = match names {
-            Names::Legacy => (legacy, &field.unit),
-            Names::Dcgm47 => (field.later_name.as_str(), &field.later_unit),
-        };
-        let conversion = CONVERSIONS.iter().find(|(known, _)| known == unit);
-        Ok(Named { name, conversion: conversion.map_or("", |(_, conversion)| conversion) })
+    let (name, unit) = (fields.name(legacy, names)?, fields.unit(legacy, names)?);
+    let conversion = CONVERSIONS.iter().find(|(known, _)| *known == unit);
+    match conversion {
+        Some((_, conversion)) => Ok(Named { name, conversion }),
+        None if BASE_UNITS.contains(&unit) => Ok(Named { name, conversion: "" }),
+        None => Err(format!("{legacy}: nothing tells how {unit} is shown")),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Fields, Named, Names};
+    use super::{Named, named};
+    use crate::alerts::fields::{Fields, Names};
 
     const DOCUMENT: &str = "\
 | `DCGM_FI_DEV_SM_CLOCK` | Clock. | 100 | gauge | MHz | GPU | `call` |  | `DCGM_FI_DEV_SM_CLOCK_HERTZ` | on |
-| `DCGM_FI_DEV_SM_CLOCK_HERTZ` | Clock. | 1 | gauge | hertz | GPU | `call` |  |  |  |
+| `DCGM_FI_DEV_SM_CLOCK_HERTZ` | Clock. | 1 | gauge | Hz | GPU | `call` |  |  |  |
 | `DCGM_FI_DEV_THRESHOLD_SRM` | Flag. | 1 | gauge | 0/1 | GPU | `call` |  | `DCGM_FI_DEV_SRAM_EXCEEDED` | on |
+| `DCGM_FI_DEV_XID_ERRORS` | Code. | 1 | gauge | XID | GPU | `call` |  |  | on |
 ";
 
     #[test]
     fn a_name_comes_with_what_makes_its_base_unit() {
         let fields = Fields::parse(DOCUMENT).unwrap();
-        let named = |legacy, names| fields.named(legacy, names).unwrap();
-        let legacy = named("DCGM_FI_DEV_SM_CLOCK", Names::Legacy);
-        assert_eq!(legacy, Named { name: "DCGM_FI_DEV_SM_CLOCK", conversion: " * 1000000" });
-        let later = named("DCGM_FI_DEV_SM_CLOCK", Names::Dcgm47);
-        assert_eq!(later, Named { name: "DCGM_FI_DEV_SM_CLOCK_HERTZ", conversion: "" });
-        // A new name without a line of its own has the old unit.
-        let later = named("DCGM_FI_DEV_THRESHOLD_SRM", Names::Dcgm47);
-        assert_eq!(later, Named { name: "DCGM_FI_DEV_SRAM_EXCEEDED", conversion: "" });
-        assert!(fields.named("DCGM_FI_DEV_NO_SUCH", Names::Legacy).is_err());
+        let named = |legacy, names| named(&fields, legacy, names);
+        for (legacy, names, name, conversion) in [
+            ("DCGM_FI_DEV_SM_CLOCK", Names::Legacy, "DCGM_FI_DEV_SM_CLOCK", " * 1000000"),
+            ("DCGM_FI_DEV_SM_CLOCK", Names::Dcgm47, "DCGM_FI_DEV_SM_CLOCK_HERTZ", ""),
+            // A new name without a line of its own has the old unit.
+            ("DCGM_FI_DEV_THRESHOLD_SRM", Names::Dcgm47, "DCGM_FI_DEV_SRAM_EXCEEDED", ""),
+        ] {
+            assert_eq!(named(legacy, names), Ok(Named { name, conversion }));
+        }
+        assert!(named("DCGM_FI_DEV_NO_SUCH", Names::Legacy).is_err());
+        assert!(named("DCGM_FI_DEV_XID_ERRORS", Names::Legacy).unwrap_err().contains("XID"));
     }
 }

@@ -79,7 +79,10 @@ pub(super) fn broken(query: &Query<'static>) -> Vec<Panel> {
         Panel::stat(
             "Exporters down",
             "Targets that Prometheus cannot scrape. Alert: NvmlExporterDown.",
-            or_zero(&format!("count(max by (cluster, job, instance) ({}) == 0)", query.target("up", ""))),
+            or_zero(&format!(
+                "count(max by (cluster, job, instance) ({}) == 0)",
+                query.target("up", "")
+            )),
         )
         .steps(WARNING),
         Panel::stat(
@@ -181,10 +184,7 @@ fn fleet(query: &Query<'static>) -> Vec<Panel> {
         Panel::stat(
             "Driver versions",
             "Versions of the driver in use. More than one for a day: alert GpuDriverVersionSkew.",
-            format!(
-                "count(count by (driver_version) ({}))",
-                query.host("nvml_driver_info", "")
-            ),
+            format!("count(count by (driver_version) ({}))", query.host("nvml_driver_info", "")),
         )
         .steps(&[(None, Level::Good), (Some(2.0), Level::Info)]),
     ]
@@ -197,8 +197,10 @@ fn over_time(query: &Query<'static>) -> Vec<Panel> {
         "max by (cluster, hostname, resource) ({})",
         query.host("nvml_node_allocated_devices", "")
     );
-    let free =
-        format!("max by (cluster, hostname, resource) ({})", query.host("nvml_node_free_devices", ""));
+    let free = format!(
+        "max by (cluster, hostname, resource) ({})",
+        query.host("nvml_node_free_devices", "")
+    );
     vec![
         Panel::lines(
             "Utilisation by host",
@@ -336,37 +338,37 @@ fn inventory(query: &Query<'static>) -> Vec<Panel> {
          max by ({GPU_LABELS}, model_name, architecture) ({info}) \
          * on (cluster, hostname) group_left (driver_version, cuda_version) {drivers})"
     );
-    let hosts = Table::new(
-        &[("cluster", "Cluster"), ("hostname", "Host")],
-        ("Host", false),
-    )
-    .column(Column::new(
-        "GPUs",
-        Unit::Count,
-        format!("count by (cluster, hostname) (max by ({GPU_LABELS}) ({}))", query.raw("nvml_exporter_device_up", "")),
-    ))
-    .column(
-        Column::new(
-            "Down",
+    let hosts = Table::new(&[("cluster", "Cluster"), ("hostname", "Host")], ("Host", false))
+        .column(Column::new(
+            "GPUs",
             Unit::Count,
             format!(
-                "count by (cluster, hostname) (max by ({GPU_LABELS}) ({0})) \
-                 - sum by (cluster, hostname) (max by ({GPU_LABELS}) ({0}))",
+                "count by (cluster, hostname) (max by ({GPU_LABELS}) ({}))",
                 query.raw("nvml_exporter_device_up", "")
             ),
+        ))
+        .column(
+            Column::new(
+                "Down",
+                Unit::Count,
+                format!(
+                    "count by (cluster, hostname) (max by ({GPU_LABELS}) ({0})) \
+                 - sum by (cluster, hostname) (max by ({GPU_LABELS}) ({0}))",
+                    query.raw("nvml_exporter_device_up", "")
+                ),
+            )
+            .steps(looks::INFO),
         )
-        .steps(looks::INFO),
-    )
-    .column(Column::new(
-        "Utilisation",
-        Unit::Share,
-        format!("avg by (cluster, hostname) ({})", query.utilisation()),
-    ))
-    .column(Column::new(
-        "Power",
-        Unit::Watts,
-        format!("sum by (cluster, hostname) ({})", query.gpu("DCGM_FI_DEV_POWER_USAGE")),
-    ));
+        .column(Column::new(
+            "Utilisation",
+            Unit::Share,
+            format!("avg by (cluster, hostname) ({})", query.utilisation()),
+        ))
+        .column(Column::new(
+            "Power",
+            Unit::Watts,
+            format!("sum by (cluster, hostname) ({})", query.gpu("DCGM_FI_DEV_POWER_USAGE")),
+        ));
     vec![
         Panel::table(
             "Models and drivers",
@@ -383,11 +385,6 @@ fn inventory(query: &Query<'static>) -> Vec<Panel> {
             .column(Column::new("GPUs", Unit::Count, models)),
         )
         .size(12, 8),
-        Panel::table(
-            "Hosts",
-            "What each host has, and how much of it is used.",
-            hosts,
-        )
-        .size(12, 8),
+        Panel::table("Hosts", "What each host has, and how much of it is used.", hosts).size(12, 8),
     ]
 }

@@ -23,7 +23,9 @@ pub(super) struct Panel {
 
 enum Kind {
     /// A number; `coloured` by its level.
-    Stat { coloured: bool },
+    Stat {
+        coloured: bool,
+    },
     /// Lines, or stacked areas, or bars.
     Series(Draw),
     /// A bar for each series.

@@ -4,7 +4,8 @@
 //! Readings of a board repeat on each of its MIG instances and on each pod that shares it. So
 //! everything is `max by` the GPU, or the device, before it is summed or compared.
 
-use super::names::{Fields, Names};
+use super::names;
+use crate::alerts::fields::{Fields, Names};
 use crate::shell::Outcome;
 
 /// Selects an exporter's targets.
@@ -48,7 +49,7 @@ impl<'a> Query<'a> {
 
     /// A field's name, and what makes its base unit.
     fn named(&self, legacy: &'a str) -> (&'a str, &'static str) {
-        match self.fields.named(legacy, self.names) {
+        match names::named(self.fields, legacy, self.names) {
             Ok(named) => (named.name, named.conversion),
             Err(problem) => {
                 self.unknown.borrow_mut().push(problem);

@@ -15,6 +15,8 @@ pub(super) struct Table {
     labels: &'static [Label],
     columns: Vec<Column>,
     sort: (&'static str, bool),
+    /// Whether values say nothing, and labels all.
+    facts: bool,
     /// The dashboard that a row about a GPU leads to.
     detail: Option<String>,
 }
@@ -56,7 +58,14 @@ impl Column {
 
 impl Table {
     pub(super) const fn new(labels: &'static [Label], sort: (&'static str, bool)) -> Self {
-        Self { labels, columns: Vec::new(), sort, detail: None }
+        Self { labels, columns: Vec::new(), sort, facts: false, detail: None }
+    }
+
+    /// A row for each series of a query, without its value.
+    pub(super) fn facts(labels: &'static [Label], sort: &'static str, expr: String) -> Self {
+        let mut table = Self::new(labels, (sort, false));
+        table.facts = true;
+        table.column(Column::new("Value", Unit::Count, expr))
     }
 
     pub(super) fn column(mut self, column: Column) -> Self {
@@ -107,7 +116,7 @@ impl Table {
         json!([
             {"id": "merge", "options": {}},
             {"id": "organize", "options": {
-                "excludeByName": {"Time": true},
+                "excludeByName": {"Time": true, "Value": self.facts},
                 "indexByName": order,
                 "renameByName": names,
             }},

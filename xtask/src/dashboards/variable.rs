@@ -19,7 +19,12 @@ pub(super) enum Variable {
         regex: &'static str,
     },
     /// A number that is typed in.
-    Number { name: &'static str, label: &'static str, about: &'static str, value: &'static str },
+    Number {
+        name: &'static str,
+        label: &'static str,
+        about: &'static str,
+        value: &'static str,
+    },
 }
 
 const SOURCE: &str = "nvml_exporter_build_info";
@@ -40,27 +45,48 @@ pub(super) fn basic() -> Vec<Variable> {
     vec![
         Variable::Datasource,
         labels("cluster", "Cluster", format!("label_values({SOURCE}, cluster)"), ".*"),
-        labels(
-            "job",
-            "Job",
-            format!("label_values({SOURCE}{{cluster=~\"$cluster\"}}, job)"),
-            ".+",
-        ),
+        labels("job", "Job", format!("label_values({SOURCE}{{cluster=~\"$cluster\"}}, job)"), ".+"),
         labels(
             "instance",
             "Instance",
             format!("label_values({SOURCE}{{cluster=~\"$cluster\",job=~\"$job\"}}, instance)"),
             ".+",
         ),
-        // With --host-label=Hostname there is none.
+        // Absent with --host-label=Hostname, as a GPU's index is where it cannot say it.
         labels("host", "Host", format!("label_values(nvml_up{{{TARGET}}}, hostname)"), ".*"),
         labels(
             "gpu",
             "GPU",
             format!("label_values({DEVICES}{{{TARGET},hostname=~\"$host\"}}, gpu)"),
-            ".+",
+            ".*",
         ),
     ]
+}
+
+/// Those of dashboards about pods: `pods` gives all that hold a device.
+pub(super) fn of_pods(pods: &str) -> Vec<Variable> {
+    let among = |label: &'static str, query: String, regex| Variable::Labels {
+        name: label,
+        label: if label == "pod" { "Pod" } else { "Namespace" },
+        query,
+        all: ".*",
+        hidden: false,
+        regex,
+    };
+    let mut variables = basic();
+    variables.extend([
+        among(
+            "namespace",
+            format!("query_result(group by (namespace) ({pods}))"),
+            r#"/namespace="([^"]+)"/"#,
+        ),
+        among(
+            "pod",
+            format!("query_result(group by (pod) ({pods} and on (namespace) {pods}))"),
+            r#"/pod="([^"]+)"/"#,
+        ),
+    ]);
+    variables
 }
 
 impl Variable {
