@@ -13,8 +13,19 @@ const KINDS: &[&str] =
 
 /// Units that Grafana knows.
 const UNITS: &[&str] = &[
-    "Bps", "bytes", "celsius", "cps", "dateTimeAsIso", "h", "hertz", "kwatth", "none",
-    "percentunit", "s", "short", "watt",
+    "Bps",
+    "bytes",
+    "celsius",
+    "cps",
+    "dateTimeAsIso",
+    "h",
+    "hertz",
+    "kwatth",
+    "none",
+    "percentunit",
+    "s",
+    "short",
+    "watt",
 ];
 
 fn every_board(rule: &str, check: impl Fn(&Board, &mut dyn FnMut(String))) {
@@ -182,7 +193,8 @@ fn table_columns_are_named() {
         if text(&panel["type"]) != "table" {
             return None;
         }
-        let organize = list(&panel["transformations"]).iter().find(|one| one["id"] == "organize")?;
+        let organize =
+            list(&panel["transformations"]).iter().find(|one| one["id"] == "organize")?;
         let names = &organize["options"]["renameByName"];
         let targets = list(&panel["targets"]);
         let columns = targets.iter().map(|target| match targets.len() {
