@@ -24,7 +24,7 @@ pub(crate) struct Board {
 }
 
 /// A query of a dashboard.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Query {
     /// The panel's title, or what else asks.
     pub(crate) panel: String,

@@ -219,12 +219,16 @@ fn panels_are_of_kinds_that_grafana_10_to_12_have() {
 }
 
 #[test]
-fn panels_have_ids_and_places_of_their_own() {
+fn panels_have_ids_titles_and_places_of_their_own() {
     every_board("panels have ids and places of their own", |board, offence| {
         let (mut ids, mut cells) = (BTreeSet::new(), BTreeSet::new());
+        let mut titles = BTreeSet::new();
         for panel in board.panels() {
             if !ids.insert(panel["id"].as_u64().unwrap()) {
                 offence(format!("id {} twice", panel["id"]));
+            }
+            if text(&panel["type"]) != "row" && !titles.insert(text(&panel["title"])) {
+                offence(format!("{} twice", panel["title"]));
             }
             let at = |side: &str| panel["gridPos"][side].as_u64().unwrap();
             let (x, y, w, h) = (at("x"), at("y"), at("w"), at("h"));

@@ -90,10 +90,17 @@ impl Prometheus {
 
     /// The result of an instant query: labels and value.
     pub(crate) fn query(&self, query: &str) -> Vec<(Value, f64)> {
+        self.asked(query).unwrap_or_default()
+    }
+
+    /// The same, or what Prometheus says against the query.
+    pub(crate) fn asked(&self, query: &str) -> Result<Vec<(Value, f64)>, String> {
         let answer = self.api(&format!("/api/v1/query?query={}", escaped(query)));
-        let Some(result) = answer["data"]["result"].as_array() else { return Vec::new() };
+        let Some(result) = answer["data"]["result"].as_array() else {
+            return Err(format!("{}: {query}", answer["error"]));
+        };
         let value = |one: &Value| one["value"][1].as_str().unwrap().parse().unwrap();
-        result.iter().map(|one| (one["metric"].clone(), value(one))).collect()
+        Ok(result.iter().map(|one| (one["metric"].clone(), value(one))).collect())
     }
 
     /// The single number that a query gives, if it gives one.

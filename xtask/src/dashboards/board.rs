@@ -141,7 +141,7 @@ fn annotations(query: &Query) -> Value {
             "expr": "ALERTS{alertname=~\"(Gpu|Nvml).+\",alertstate=\"firing\",\
                      severity=\"critical\",cluster=~\"$cluster\"}",
             "iconColor": "red",
-            "name": "Critical alerts",
+            "name": "Alerts",
             "step": "60s",
             "textFormat": "{{hostname}} GPU {{gpu}} {{UUID}}",
             "titleFormat": "{{alertname}}",

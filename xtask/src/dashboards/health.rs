@@ -148,7 +148,7 @@ fn down(query: &Query<'static>) -> Vec<Panel> {
         format!("max by ({GPU_LABELS}, reason) ({})", query.raw("nvml_exporter_device_down", ""));
     vec![
         Panel::table(
-            "GPUs without readings",
+            "Why GPUs are down",
             "Why each GPU that is down has no reading; empty when all have. \
              Alerts: GpuLost, GpuNotAnswering.",
             Table::facts(columns, "Host", reasons),
@@ -267,11 +267,20 @@ pub(super) fn nvlinks_up(query: &Query<'static>) -> String {
     )
 }
 
-/// Errors per second, of whichever of these families the board counts.
+/// Errors per second, of whichever of these families the board counts: the others are 0, or not
+/// there. A rate has no name, so each gets a label in its place.
 fn whichever(query: &Query<'static>, fields: &[&'static str]) -> String {
-    let names: Vec<&str> = fields.iter().map(|field| query.name(field)).collect();
-    let names = format!("__name__=~\"{}\"", names.join("|"));
-    format!("max by ({GPU_LABELS}) (rate({}[$__rate_interval]))", query.raw("", &names))
+    let rates: Vec<String> = fields
+        .iter()
+        .map(|field| {
+            let raw = query.raw(field, "");
+            let name = query.name(field);
+            format!(
+                "label_replace(rate({raw}[$__rate_interval]), \"family\", \"{name}\", \"\", \"\")"
+            )
+        })
+        .collect();
+    format!("max by ({GPU_LABELS}) ({})", rates.join(" or "))
 }
 
 fn links(query: &Query<'static>) -> Vec<Panel> {

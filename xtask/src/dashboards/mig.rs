@@ -142,7 +142,7 @@ fn instances(query: &Query<'static>) -> Vec<Panel> {
         .leads_to(&uid("detail", query.names()));
     vec![
         Panel::table(
-            "Instances",
+            "Every instance",
             "Every MIG instance with its memory and whether a pod holds it.",
             table,
         )

@@ -263,7 +263,7 @@ fn attention(query: &Query<'static>) -> Vec<Panel> {
             "{{hostname}}",
         ),
         Panel::lines(
-            "Slowed by heat",
+            "Time slowed by heat",
             "Share of time for which heat has held the clocks down, the worst ten GPUs. \
              Alert: GpuThermalThrottling, from 10 % on.",
         )

@@ -103,7 +103,7 @@ fn summary(query: &Query<'static>) -> Vec<Panel> {
     );
     vec![
         Panel::stat(
-            "Pods",
+            "Pods with GPUs",
             "Pods that hold a GPU, a MIG instance or a share of either.",
             format!("count(count by (cluster, namespace, pod) ({ones}))"),
         ),
