@@ -97,8 +97,14 @@ fn variables_are_there_and_let_all_through() {
                     }
                 }
                 "query" => {
-                    let all = ["multi", "includeAll"].iter().all(|flag| variable[*flag] == true);
-                    let any = if ["job", "instance"].contains(&name) { ".+" } else { ".*" };
+                    // On one dashboard a host is to be chosen.
+                    let one = name == "host" && text(&board.json["uid"]).contains("detail");
+                    let any = match name {
+                        "job" | "instance" => ".+",
+                        _ if one => "",
+                        _ => ".*",
+                    };
+                    let all = variable["multi"] == true && variable["includeAll"] == !one;
                     if !all || variable["allValue"] != any {
                         offence(format!("{name} does not let all through"));
                     }

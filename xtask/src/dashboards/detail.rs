@@ -22,7 +22,7 @@ pub(super) fn board(query: &Query<'static>) -> Board {
         title: "Node and GPU",
         about: "The GPUs of a node one by one. Choose a host, then a GPU.",
         since: "now-1h",
-        variables: variable::basic(),
+        variables: variable::of_host(),
         rows: vec![
             Row::new("Which GPUs these are", identity(query)),
             Row::new("Use", usage(query)),

@@ -37,7 +37,12 @@ fn targets(query: &Query<'static>, name: &'static str, condition: &str) -> Strin
 }
 
 fn works(query: &Query<'static>) -> Vec<Panel> {
-    let age = query.target("nvml_exporter_last_pass_timestamp_seconds", "");
+    let of = |name| format!("max by (cluster, job, instance) ({})", query.target(name, ""));
+    let age = format!(
+        "time() - {} and on (cluster, job, instance) {} == 1",
+        of("nvml_exporter_last_pass_timestamp_seconds"),
+        of("nvml_up")
+    );
     vec![
         Panel::stat(
             "Exporters up",
@@ -62,9 +67,9 @@ fn works(query: &Query<'static>) -> Vec<Panel> {
         .steps(CRITICAL),
         Panel::stat(
             "Oldest reading",
-            "Age of the newest pass of the exporter that is furthest behind. \
-             Alert: NvmlExporterReadingsOld, from 180 s on.",
-            format!("max(time() - {age})"),
+            "Age of the newest pass of the exporter that is furthest behind, of those that have \
+             NVML. Alert: NvmlExporterReadingsOld, from 180 s on.",
+            or_zero(&format!("max({age})")),
         )
         .unit(Unit::Seconds)
         .steps(&[(None, Level::Good), (Some(180.0), Level::Warning)]),

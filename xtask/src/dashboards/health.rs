@@ -107,11 +107,7 @@ fn xids(query: &Query<'static>) -> Vec<Panel> {
             Unit::Time,
             format!("{} * 1000", explained(query, &format!("last_over_time({last}[$__range])"))),
         ))
-        .column(Column::new(
-            "Count",
-            Unit::Count,
-            explained(query, &format!("(max_over_time({counted}[$__range]) > 0)")),
-        ))
+        .column(Column::new("Count", Unit::Count, explained(query, &format!("({counted} > 0)"))))
         .leads_to(&uid("detail", query.names()));
     vec![
         Panel::bars(

@@ -109,7 +109,7 @@ fn serious_xids(query: &Query<'static>) -> String {
     format!(
         "count(count by (cluster, hostname, gpu, UUID, xid) (\
          (time() - last_over_time({last}[15m]) < 900) \
-         and on (cluster, job, instance, xid) last_over_time({info}[15m])))"
+         and on (cluster, job, instance, xid) {info}))"
     )
 }
 
@@ -310,12 +310,14 @@ pub(super) const XID: &[table::Label] = &[
 const XID_LABELS: &str =
     "cluster, hostname, gpu, UUID, GPU_I_ID, xid, name, class, severity, action";
 
-/// XIDs with what each code means, from the exporter that reported it.
+/// XIDs with what each code means, from the exporter that reported it. One that has started anew
+/// since may no longer know a code; it is shown without.
 pub(super) fn explained(query: &Query<'static>, expr: &str) -> String {
     let info = query.target("nvml_xid_info", "");
+    let same = "on (cluster, job, instance, xid)";
     format!(
-        "max by ({XID_LABELS}) ({expr} * on (cluster, job, instance, xid) \
-         group_left (name, class, severity, action) last_over_time({info}[$__range]))"
+        "max by ({XID_LABELS}) ({expr} * {same} group_left (name, class, severity, action) {info} \
+         or ({expr} unless {same} {info}))"
     )
 }
 

@@ -17,6 +17,8 @@ const HOLDER: &str = "namespace, pod";
 pub(super) enum Which {
     /// All: to know how many share a device.
     All,
+    /// Those of the namespaces that are chosen.
+    InNamespace,
     /// Those that the variables choose.
     Chosen,
 }
@@ -26,6 +28,7 @@ fn held_by(query: &Query<'static>, which: Which, holder: &str, more: &str) -> St
     let names = format!("__name__=~\"{}|nvml_device_pod_info\"", query.name("DCGM_FI_DEV_FB_USED"));
     let chosen = |namespace: &str, pod: &str| match which {
         Which::All => String::new(),
+        Which::InNamespace => format!(",{namespace}=~\"$namespace\""),
         Which::Chosen => format!(",{namespace}=~\"$namespace\",{pod}=~\"$pod\""),
     };
     let select = |pods: String| {

@@ -12,7 +12,7 @@ pub(super) enum Variable {
         name: &'static str,
         label: &'static str,
         query: String,
-        /// What "all" matches: `.*` where series may lack the label.
+        /// What "all" matches: `.*` where series may lack the label. Empty: there is no "all".
         all: &'static str,
         hidden: bool,
         /// What is taken out of each result, where `query` is no `label_values`.
@@ -63,29 +63,31 @@ pub(super) fn basic() -> Vec<Variable> {
     ]
 }
 
-/// Those of dashboards about pods: `pods` gives all that hold a device.
-pub(super) fn of_pods(pods: &str) -> Vec<Variable> {
-    let among = |label: &'static str, query: String, regex| Variable::Labels {
-        name: label,
-        label: if label == "pod" { "Pod" } else { "Namespace" },
-        query,
+/// The same where a host is looked at: one or a few, which All is not.
+pub(super) fn of_host() -> Vec<Variable> {
+    let mut variables = basic();
+    for variable in &mut variables {
+        if let Variable::Labels { name: "host", all, .. } = variable {
+            *all = "";
+        }
+    }
+    variables
+}
+
+/// Those of dashboards about pods. `pods` gives all that hold a device, `in_namespace` those of
+/// the namespaces that are chosen.
+pub(super) fn of_pods(pods: &str, in_namespace: &str) -> Vec<Variable> {
+    let among = |name: &'static str, label, pods: &str, regex| Variable::Labels {
+        name,
+        label,
+        query: format!("query_result(group by ({name}) ({pods}))"),
         all: ".*",
         hidden: false,
         regex,
     };
     let mut variables = basic();
-    variables.extend([
-        among(
-            "namespace",
-            format!("query_result(group by (namespace) ({pods}))"),
-            r#"/namespace="([^"]+)"/"#,
-        ),
-        among(
-            "pod",
-            format!("query_result(group by (pod) ({pods} and on (namespace) {pods}))"),
-            r#"/pod="([^"]+)"/"#,
-        ),
-    ]);
+    variables.push(among("namespace", "Namespace", pods, r#"/namespace="([^"]+)"/"#));
+    variables.push(among("pod", "Pod", in_namespace, r#"/pod="([^"]+)"/"#));
     variables
 }
 
@@ -108,11 +110,11 @@ impl Variable {
             }),
             Self::Labels { name, label, query, all, hidden, regex } => json!({
                 "allValue": all,
-                "current": {"selected": true, "text": ["All"], "value": ["$__all"]},
+                "current": if all.is_empty() { json!({}) } else { everything() },
                 "datasource": datasource(),
                 "definition": query,
                 "hide": if *hidden { 2 } else { 0 },
-                "includeAll": true,
+                "includeAll": !all.is_empty(),
                 "label": label,
                 "multi": true,
                 "name": name,
@@ -138,4 +140,8 @@ impl Variable {
             }),
         }
     }
+}
+
+fn everything() -> Value {
+    json!({"selected": true, "text": ["All"], "value": ["$__all"]})
 }

@@ -21,7 +21,8 @@ energy, hours and cost are divided in the same way. **Utilisation and memory** a
 device, also where pods share it; for MIG instances NVML has no utilisation.";
 
 pub(super) fn board(query: &Query<'static>) -> Board {
-    let mut variables = variable::of_pods(&pods::held(query, Which::All));
+    let all = pods::held(query, Which::All);
+    let mut variables = variable::of_pods(&all, &pods::held(query, Which::InNamespace));
     variables.push(Variable::Number {
         name: "price",
         label: "Price of a GPU-hour",
