@@ -253,3 +253,39 @@ fn legends_name_the_host_of_a_gpu() {
         (gpu && !host).then(|| query.legend.clone()).into_iter().collect()
     });
 }
+
+/// The values of a label on the recorded pages.
+fn seen(label: &str) -> BTreeSet<String> {
+    let mut seen = BTreeSet::new();
+    for entry in std::fs::read_dir(crate::files::root().join("tests/golden")).unwrap() {
+        let page = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        let opening = format!("{label}=\"");
+        let values = page.split(&opening).skip(1);
+        seen.extend(values.filter_map(|rest| rest.split('"').next()).map(str::to_owned));
+    }
+    seen
+}
+
+/// A matcher for what no page has hides nothing, or everything, and nobody is told.
+#[test]
+fn reasons_and_severities_that_queries_choose_exist() {
+    let labels = ["reason", "severity"].map(|label| (label, seen(label)));
+    // Those of GPUs and drivers that are down, which pages of healthy machines do not have.
+    let own = read("docs/own-metrics.md");
+    every_query("matchers name values that there are", |_, _, query| {
+        let expr = expression(query).unwrap();
+        let mut found = Vec::new();
+        selectors(&expr, false, &mut found);
+        let matchers = found.iter().flat_map(|(selector, _)| &selector.matchers.matchers);
+        let mut unknown = Vec::new();
+        for matcher in matchers {
+            let known = labels.iter().find(|(label, _)| matcher.name == *label);
+            let Some((label, known)) = known else { continue };
+            let values = matcher.value.split('|');
+            let values = values.filter(|value| !known.contains(*value));
+            let values = values.filter(|value| !own.contains(&format!("`{value}`")));
+            unknown.extend(values.map(|value| format!("{label} {value}")));
+        }
+        unknown
+    });
+}

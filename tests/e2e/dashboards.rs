@@ -6,6 +6,7 @@
 mod boards;
 mod empty;
 mod machines;
+mod pictures;
 mod popular;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -177,7 +178,7 @@ fn sums_count_each_board_once(machines: &Machines, prometheus: &Prometheus) {
 
 /// What is broken is shown where it is looked for.
 #[test]
-fn a_lost_gpu_and_a_serious_xid_are_seen_in_the_first_row() {
+fn a_lost_gpu_and_a_critical_xid_are_seen_in_the_first_row() {
     let machines = Machines::start(&["dgx-h100"], &[]);
     let prometheus = machines.prometheus();
     let ask = |board: &str, panel: &str| {
@@ -188,11 +189,11 @@ fn a_lost_gpu_and_a_serious_xid_are_seen_in_the_first_row() {
         prometheus.asked(&sent).unwrap()
     };
     let stat = |panel: &str| ask("overview", panel)[0].1;
-    for panel in ["GPUs without readings", "Serious XIDs, 15 min"] {
+    for panel in ["GPUs without readings", "Critical XIDs, 15 min"] {
         assert!(stat(panel).abs() < 0.5, "{panel}");
     }
     machines.control("dgx-h100", &["gpu 5 xid 79", "gpu 5 lost"]);
-    for panel in ["GPUs without readings", "Serious XIDs, 15 min"] {
+    for panel in ["GPUs without readings", "Critical XIDs, 15 min"] {
         until(panel, || (stat(panel) > 0.5).then_some(()), || format!("{}", stat(panel)));
     }
     let down = ask("health", "Why GPUs are down");

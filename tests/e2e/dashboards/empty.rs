@@ -38,6 +38,7 @@ const PROFILING: &str = "NVML has no utilisation of MIG instances, and profiling
 const NO_ECC: &str = "GeForce boards have no ECC";
 const ECC_OF_MIG: &str = "NVML gives no such totals of an H100 in MIG mode";
 const PAGES: &str = "rows are remapped since Ampere, and no pages retired";
+const STANDS: &str = "the machine's clock stands still, and so do counters of time";
 const WELL: &str = "nothing is wrong with the machine";
 
 const fn empty(
@@ -57,6 +58,21 @@ pub(super) static EMPTY: &[Empty] = &[
     empty(&["health"], &["Why GPUs are down"], &[], &[], WELL),
     empty(&["exporter"], &["NVML errors", "Scrapes turned away"], &[], &[], WELL),
     empty(&["exporter"], &["Device ids from the kubelet"], &["{{reason}} {{instance}}"], &[], WELL),
+    empty(
+        &["detail"],
+        &["Time held down, by reason"],
+        &[],
+        &["dgx-h100", "a100-mig-mixed", "dense-16x7", "t4-l4-mixed"],
+        STANDS,
+    ),
+    empty(
+        &["health"],
+        &["Held down by power"],
+        &[],
+        &["dgx-h100", "a100-mig-mixed", "dense-16x7", "t4-l4-mixed"],
+        STANDS,
+    ),
+    empty(&["health"], &["Held down by heat"], &[], &[], WELL),
     // MIG.
     empty(
         &["mig"],
@@ -85,7 +101,7 @@ pub(super) static EMPTY: &[Empty] = &[
         SPLIT,
         PROFILING,
     ),
-    empty(&["workloads"], &["Utilisation of what is held"], &[], SPLIT, PROFILING),
+    empty(&["workloads"], &["Their utilisation"], &[], SPLIT, PROFILING),
     empty(
         &["workloads"],
         &["Namespaces", "Pods", "Owners"],

@@ -103,6 +103,16 @@ impl Prometheus {
         Ok(result.iter().map(|one| (one["metric"].clone(), value(one))).collect())
     }
 
+    /// The result of a range query as Prometheus gives it: from `start` to `end` of Unix time, a
+    /// value each `step` seconds.
+    pub(crate) fn range(&self, query: &str, (start, end, step): (f64, f64, u32)) -> Value {
+        let query = escaped(query);
+        let path = format!("/api/v1/query_range?start={start}&end={end}&step={step}&query={query}");
+        let answer = self.api(&path);
+        assert_eq!(answer["status"], "success", "{query}: {answer}");
+        answer["data"]["result"].clone()
+    }
+
     /// The single number that a query gives, if it gives one.
     pub(crate) fn number(&self, query: &str) -> Option<f64> {
         let result = self.query(query);

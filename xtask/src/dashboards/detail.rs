@@ -13,6 +13,9 @@ use super::variable;
 pub(super) const GPU: &str = "{{hostname}}/{{gpu}}";
 pub(super) const DEVICE: &str = "{{hostname}}/{{gpu}} {{GPU_I_PROFILE}} {{GPU_I_ID}}";
 
+/// Reasons for lower clocks other than that there is nothing to do.
+const NOT_IDLE: &str = "reason!~\"gpu_idle|low_utilization\"";
+
 /// A reason for lower clocks is there or not.
 const HELD: &[Mapping] = &[(0, "no", Level::Good), (1, "yes", Level::Info)];
 
@@ -150,18 +153,18 @@ fn heat(query: &Query<'static>) -> Vec<Panel> {
     ]
 }
 
-/// Share of time for which each reason holds the clocks down. Boards that do not count it are
+/// Share of time for which each reason holds the clocks down, of those that do. Boards that do not count it are
 /// asked how things were at each reading.
 pub(super) fn held_by_reason(query: &Query<'static>, reasons: &str) -> String {
     let by = format!("{GPU_LABELS}, reason");
     let counted = query.rate(&by, "nvml_clocks_event_seconds_total", reasons);
     let seen = query.raw("nvml_clocks_event_reason", reasons);
-    format!("({counted} or max by ({by}) (avg_over_time({seen}[$__rate_interval])))")
+    format!("({counted} or max by ({by}) (avg_over_time({seen}[$__rate_interval]))) > 0")
 }
 
 fn clocks(query: &Query<'static>) -> Vec<Panel> {
     let by = format!("{GPU_LABELS}, reason");
-    let reason = query.raw("nvml_clocks_event_reason", "reason!=\"idle\"");
+    let reason = query.raw("nvml_clocks_event_reason", NOT_IDLE);
     vec![
         Panel::lines("SM clock", "Frequency of the streaming multiprocessors, and the highest.")
             .unit(Unit::Hertz)
@@ -186,11 +189,11 @@ fn clocks(query: &Query<'static>) -> Vec<Panel> {
         ),
         Panel::lines(
             "Time held down, by reason",
-            "Share of time for which each reason has held the clocks down, idleness aside. \
-             Reasons overlap, so shares may add up to more than 100 %.",
+            "Share of time for which each reason has held the clocks down, idleness aside; empty \
+             while none does. Reasons overlap, so shares may add up to more than 100 %.",
         )
         .share()
-        .query(held_by_reason(query, "reason!=\"idle\""), format!("{GPU} {{{{reason}}}}")),
+        .query(held_by_reason(query, NOT_IDLE), format!("{GPU} {{{{reason}}}}")),
     ]
 }
 

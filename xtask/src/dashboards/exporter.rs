@@ -81,14 +81,14 @@ fn works(query: &Query<'static>) -> Vec<Panel> {
         )
         .steps(WARNING),
         Panel::stat(
-            "Kubelets that do not answer",
+            "Kubelets silent",
             "Exporters that do not learn which pods hold their GPUs. \
              Alert: NvmlExporterAttributionFailing.",
             targets(query, "nvml_exporter_pod_resources_up", "== 0"),
         )
         .steps(WARNING),
         Panel::stat(
-            "Kernel logs unreadable",
+            "No kernel log",
             "Exporters that were told to read XIDs from the kernel log and cannot. \
              Alert: NvmlExporterKernelLogUnreadable.",
             targets(query, "nvml_exporter_kernel_log_up", "== 0"),

@@ -49,8 +49,8 @@ fn broken(query: &Query<'static>) -> Vec<Panel> {
     let mut panels: Vec<Panel> = overview::broken(query).into_iter().take(4).collect();
     panels.extend([
         Panel::stat(
-            "Uncorrectable memory errors",
-            "GPUs that have had any since their driver was loaded. Alert: GpuEccUncorrectable.",
+            "Uncorrectable ECC",
+            "GPUs that have had uncorrectable memory errors since their driver was loaded. Alert: GpuEccUncorrectable.",
             flagged(query, &["DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"]),
         )
         .steps(CRITICAL),
@@ -234,19 +234,19 @@ fn memory(query: &Query<'static>) -> Vec<Panel> {
 
 fn throttling(query: &Query<'static>) -> Vec<Panel> {
     let heat = "reason=~\"thermal|sw_thermal|hw_thermal\"";
-    let power = "reason=~\"power|power_cap|hw_power_brake\"";
+    let power = "reason=~\"power_cap|hw_power_brake\"";
     let legend = format!("{GPU} {{{{reason}}}}");
     vec![
         Panel::lines(
             "Held down by heat",
-            "Share of time. Alerts: GpuThermalThrottling from 10 % on, GpuHardwareSlowdown for \
+            "Share of time; empty while nothing is. Alerts: GpuThermalThrottling from 10 % on, GpuHardwareSlowdown for \
              hw_thermal.",
         )
         .share()
         .query(held_by_reason(query, heat), legend.clone()),
         Panel::lines(
             "Held down by power",
-            "Share of time. A board at its limit is no fault; hw_power_brake is: alert \
+            "Share of time; empty while nothing is. A board at its limit is no fault; hw_power_brake is: alert \
              GpuPowerBrake.",
         )
         .share()

@@ -67,7 +67,7 @@ fn now(query: &Query<'static>) -> Vec<Panel> {
         )
         .size(4, 4),
         Panel::stat(
-            "GPUs in MIG mode without instances",
+            "MIG without instances",
             "MIG is on, and nothing was made of it: nobody can use such a GPU.",
             or_zero(&format!(
                 "count({} == 1 unless on (UUID) {})",

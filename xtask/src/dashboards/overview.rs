@@ -86,10 +86,10 @@ pub(super) fn broken(query: &Query<'static>) -> Vec<Panel> {
         )
         .steps(WARNING),
         Panel::stat(
-            "Serious XIDs, 15 min",
-            "XIDs of severity critical or warning in the last 15 minutes, by GPU and code. \
-             Alerts: GpuXidFatal and its like.",
-            or_zero(&serious_xids(query)),
+            "Critical XIDs, 15 min",
+            "XIDs of severity critical in the last 15 minutes, by GPU and code. \
+             Alerts: GpuXidFatal, GpuXidUncontainedMemoryError, GpuXidRowRemapFailed.",
+            or_zero(&critical_xids(query)),
         )
         .steps(CRITICAL),
         Panel::stat(
@@ -102,10 +102,10 @@ pub(super) fn broken(query: &Query<'static>) -> Vec<Panel> {
     ]
 }
 
-/// GPUs and codes of the last 15 minutes for which an alert fires.
-fn serious_xids(query: &Query<'static>) -> String {
+/// GPUs and codes of the last 15 minutes for which a critical alert fires.
+fn critical_xids(query: &Query<'static>) -> String {
     let last = query.raw("nvml_xid_last_timestamp_seconds", "");
-    let info = query.target("nvml_xid_info", "severity=~\"critical|warning\"");
+    let info = query.target("nvml_xid_info", "severity=\"critical\"");
     format!(
         "count(count by (cluster, hostname, gpu, UUID, xid) (\
          (time() - last_over_time({last}[15m]) < 900) \

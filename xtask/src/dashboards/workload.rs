@@ -121,7 +121,7 @@ fn summary(query: &Query<'static>) -> Vec<Panel> {
             free,
         ),
         Panel::stat(
-            "Utilisation of what is held",
+            "Their utilisation",
             "Mean over the devices held of the share of time during which any kernel ran.",
             format!("avg({utilisation})"),
         )
