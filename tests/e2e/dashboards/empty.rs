@@ -80,7 +80,7 @@ pub(super) static EMPTY: &[Empty] = &[
             "Every instance",
             "Held and free by profile",
             "Instances by profile",
-            "Instances held by pods",
+            "Held by pods",
             "Memory in use",
             "Memory in use by instance",
             "Pods",

@@ -68,7 +68,7 @@ fn identity(query: &Query<'static>) -> Vec<Panel> {
             "What each GPU says of itself; what it does not say is left empty.",
             Table::facts(columns, "GPU", expr),
         )
-        .size(24, 6),
+        .size(24, 8),
     ]
 }
 

@@ -55,7 +55,7 @@ fn broken(query: &Query<'static>) -> Vec<Panel> {
         )
         .steps(CRITICAL),
         Panel::stat(
-            "Boards to be returned",
+            "Boards to return",
             "GPUs that could not remap a row, have too many SRAM errors, or memory that cannot be \
              repaired. Alerts: GpuRowRemapFailed, GpuSramEccThresholdExceeded, \
              GpuMemoryUnrepairable.",
@@ -280,6 +280,12 @@ fn whichever(query: &Query<'static>, fields: &[&'static str]) -> String {
 }
 
 fn links(query: &Query<'static>) -> Vec<Panel> {
+    let mut panels = pcie(query);
+    panels.extend(nvlink(query));
+    panels
+}
+
+fn pcie(query: &Query<'static>) -> Vec<Panel> {
     let narrow = format!(
         "{} < {}",
         query.gpu("DCGM_FI_DEV_PCIE_LINK_WIDTH"),
@@ -315,6 +321,11 @@ fn links(query: &Query<'static>) -> Vec<Panel> {
             narrow,
         )
         .size(12, 8),
+    ]
+}
+
+fn nvlink(query: &Query<'static>) -> Vec<Panel> {
+    vec![
         Panel::lines(
             "NVLink errors",
             "Replays, recoveries and CRC errors per second over all links, of whichever families \

@@ -78,7 +78,7 @@ fn now(query: &Query<'static>) -> Vec<Panel> {
         .steps(looks::INFO)
         .size(4, 4),
         Panel::stat(
-            "Instances held by pods",
+            "Held by pods",
             "MIG instances that a pod holds, of all. Needs the exporter's attribution \
              (--kubernetes).",
             format!("avg(max by (UUID, GPU_I_ID) ({allocated}))"),

@@ -10,7 +10,7 @@ use crate::shell::Outcome;
 #[derive(Debug, PartialEq)]
 pub(super) struct Named<'a> {
     pub(super) name: &'a str,
-    /// What makes the base unit of its readings, as PromQL; nothing where they have it.
+    /// What makes the base unit of its readings, in a query; nothing where they have it.
     pub(super) conversion: &'static str,
 }
 

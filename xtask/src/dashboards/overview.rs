@@ -27,31 +27,33 @@ pub(super) fn board(query: &Query<'static>) -> Board {
     }
 }
 
+/// How many alerts of a severity fire.
+fn firing(severity: &str) -> String {
+    or_zero(&format!(
+        "count(ALERTS{{alertname=~\"(Gpu|Nvml).+\",alertstate=\"firing\",\
+         severity=\"{severity}\",cluster=~\"$cluster\"}})"
+    ))
+}
+
 /// Stats that are red or orange when an alert of that severity fires.
 pub(super) fn broken(query: &Query<'static>) -> Vec<Panel> {
-    let alerts = |severity: &str| {
-        or_zero(&format!(
-            "count(ALERTS{{alertname=~\"(Gpu|Nvml).+\",alertstate=\"firing\",\
-             severity=\"{severity}\",cluster=~\"$cluster\"}})"
-        ))
-    };
     vec![
         Panel::stat(
             "Critical alerts",
             "Alerts of severity critical that fire now, of those that come with the exporter. \
              Prometheus must have loaded its rules; the stats beside this one do not need them.",
-            alerts("critical"),
+            firing("critical"),
         )
         .steps(CRITICAL),
         Panel::stat(
             "Warnings",
             "Alerts of severity warning that fire now, of those that come with the exporter.",
-            alerts("warning"),
+            firing("warning"),
         )
         .steps(WARNING),
         Panel::stat(
-            "GPUs without readings",
-            "GPUs that are lost, hang or fail. Alerts: GpuLost, GpuNotAnswering. \
+            "GPUs down",
+            "GPUs without readings: lost, hanging or failing. Alerts: GpuLost, GpuNotAnswering. \
              The health dashboard has the reasons.",
             or_zero(&format!(
                 "sum(max by ({GPU_LABELS}) ({}))",
@@ -60,7 +62,7 @@ pub(super) fn broken(query: &Query<'static>) -> Vec<Panel> {
         )
         .steps(CRITICAL),
         Panel::stat(
-            "GPUs to be recovered",
+            "GPUs to recover",
             "GPUs for which the driver asks for a reset or a reboot. \
              Alert: GpuRecoveryActionRequired.",
             or_zero(&format!("count({} > 0)", query.gpu("DCGM_FI_DEV_GET_GPU_RECOVERY_ACTION"))),
@@ -86,7 +88,7 @@ pub(super) fn broken(query: &Query<'static>) -> Vec<Panel> {
         )
         .steps(WARNING),
         Panel::stat(
-            "Critical XIDs, 15 min",
+            "Critical XIDs",
             "XIDs of severity critical in the last 15 minutes, by GPU and code. \
              Alerts: GpuXidFatal, GpuXidUncontainedMemoryError, GpuXidRowRemapFailed.",
             or_zero(&critical_xids(query)),
@@ -136,7 +138,7 @@ fn fleet(query: &Query<'static>) -> Vec<Panel> {
             format!("count(max by ({GPU_LABELS}) ({seen}))"),
         ),
         Panel::stat(
-            "Devices held by pods",
+            "Held by pods",
             "GPUs and MIG instances that a pod holds, of all that there are. \
              Needs the exporter's attribution (--kubernetes).",
             format!("avg(max by ({DEVICE}) ({}))", query.raw("nvml_device_allocated", "")),

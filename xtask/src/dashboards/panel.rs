@@ -92,22 +92,22 @@ impl Panel {
 
     /// Lines over time.
     pub(super) fn lines(title: &'static str, about: impl Into<String>) -> Self {
-        Self::new(title, about, Kind::Series(Draw::Lines), (12, 8)).from_zero()
+        Self::new(title, about, Kind::Series(Draw::Lines), (12, 8)).zero_based()
     }
 
     /// Areas on top of one another.
     pub(super) fn stacked(title: &'static str, about: impl Into<String>) -> Self {
-        Self::new(title, about, Kind::Series(Draw::Stacked), (12, 8)).from_zero()
+        Self::new(title, about, Kind::Series(Draw::Stacked), (12, 8)).zero_based()
     }
 
     /// Stacked bars over time.
     pub(super) fn bars(title: &'static str, about: impl Into<String>) -> Self {
-        Self::new(title, about, Kind::Series(Draw::Bars), (12, 8)).from_zero()
+        Self::new(title, about, Kind::Series(Draw::Bars), (12, 8)).zero_based()
     }
 
     /// A bar for each series of the newest readings.
     pub(super) fn ranking(title: &'static str, about: impl Into<String>) -> Self {
-        Self::new(title, about, Kind::BarGauge, (12, 8)).from_zero()
+        Self::new(title, about, Kind::BarGauge, (12, 8)).zero_based()
     }
 
     /// Bands over time.
@@ -152,7 +152,7 @@ impl Panel {
         self
     }
 
-    const fn from_zero(mut self) -> Self {
+    const fn zero_based(mut self) -> Self {
         self.min = Some(0.0);
         self
     }
@@ -354,7 +354,7 @@ fn limits() -> Value {
             {"id": "color", "value": {"fixedColor": "text", "mode": "fixed"}},
             {"id": "custom.lineStyle", "value": {"dash": [10, 10], "fill": "dash"}},
             {"id": "custom.fillOpacity", "value": 0},
-            {"id": "custom.stacking", "value": {"group": false, "mode": "none"}},
+            {"id": "custom.stacking", "value": {"group": "A", "mode": "none"}},
         ],
     })
 }

@@ -39,13 +39,13 @@ fn held_by(query: &Query<'static>, which: Which, holder: &str, more: &str) -> St
         select(format!("exported_pod!=\"\"{}", chosen("exported_namespace", "exported_pod")));
     let own = select(format!("exported_pod=\"\",pod!=\"\"{}", chosen("namespace", "pod")));
     // A device that nobody holds has the pod of the target, where labels are not honoured.
-    let exporter = query.target("nvml_exporter_build_info", "");
+    let target = query.target("nvml_exporter_build_info", "");
     format!(
         "group by ({DEVICE_LABELS}, {holder}) (\
          label_replace(label_replace({exported}, \
          \"namespace\", \"$1\", \"exported_namespace\", \"(.+)\"), \
          \"pod\", \"$1\", \"exported_pod\", \"(.+)\") \
-         or ({own} unless on (cluster, namespace, pod) {exporter}))"
+         or ({own} unless on (cluster, namespace, pod) {target}))"
     )
 }
 

@@ -1,4 +1,4 @@
-//! PromQL of the dashboards: selectors with the variables, and the aggregations that make one
+//! The queries of the dashboards: selectors with the variables, and the aggregations that make one
 //! series of one thing.
 //!
 //! Readings of a board repeat on each of its MIG instances and on each pod that shares it. So

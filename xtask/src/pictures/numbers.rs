@@ -78,12 +78,13 @@ pub(super) fn colour(name: &str) -> &'static str {
 /// The colour of a value by thresholds.
 pub(super) fn level(value: f64, thresholds: &Value) -> &'static str {
     let steps = list(&thresholds["steps"]).iter();
-    let reached = steps.filter(|step| step["value"].as_f64().is_none_or(|from| value >= from));
-    reached.last().map_or(colour("blue"), |step| colour(text(&step["color"])))
+    let mut reached = steps.rev();
+    let reached = reached.find(|step| step["value"].as_f64().is_none_or(|from| value >= from));
+    reached.map_or(colour("blue"), |step| colour(text(&step["color"])))
 }
 
 /// What a value is called, and its colour, if it has a name.
-pub(super) fn mapped<'a>(value: f64, mappings: &'a Value) -> Option<(&'a str, &'static str)> {
+pub(super) fn mapped(value: f64, mappings: &Value) -> Option<(&str, &'static str)> {
     let options = &list(mappings).first()?["options"];
     let mapping = &options[format!("{value:.0}")];
     mapping.is_object().then(|| (text(&mapping["text"]), colour(text(&mapping["color"]))))

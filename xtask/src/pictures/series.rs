@@ -63,17 +63,14 @@ pub(super) fn lines(drawing: &mut Drawing, area: &Area, panel: &Value, answers: 
     let scale = scale(area, panel, &lines, tops.as_deref(), answers);
     axes(drawing, &scale, text(&defaults["unit"]));
     for (index, line) in lines.iter().enumerate() {
-        match &tops {
-            Some(tops) => {
-                let below = index.checked_sub(1).map(|below| &tops[below]);
-                pile(drawing, &scale, line, (below, &tops[index]), bars);
-            }
-            None => {
-                let points = line.series.points.iter();
-                let points: Vec<(f64, f64)> =
-                    points.map(|(time, value)| (scale.x(*time), scale.y(*value))).collect();
-                drawing.path(&points, line.colour, line.is_limit);
-            }
+        if let Some(tops) = &tops {
+            let below = index.checked_sub(1).map(|below| &tops[below]);
+            pile(drawing, &scale, line, (below, &tops[index]), bars);
+        } else {
+            let points = line.series.points.iter();
+            let points: Vec<(f64, f64)> =
+                points.map(|(time, value)| (scale.x(*time), scale.y(*value))).collect();
+            drawing.path(&points, line.colour, line.is_limit);
         }
     }
     legend(drawing, area, &lines, text(&defaults["unit"]));

@@ -41,7 +41,7 @@ pub(super) const FAINT: &str = "#6e7780";
 
 /// The width of a letter, of its height, on the average; bold ones are wider.
 const LETTER: f64 = 0.56;
-const BOLD: f64 = 1.14;
+const BOLD: f64 = 1.06;
 
 impl Drawing {
     pub(super) fn new(width: f64, height: f64) -> Self {
@@ -206,7 +206,8 @@ fn way(points: &[(f64, f64)]) -> String {
     let mut way = String::new();
     for (index, (x, y)) in points.iter().enumerate() {
         let letter = if index == 0 { 'M' } else { 'L' };
-        let _ = write!(way, "{letter}{x:.0} {y:.1}");
+        let y = format!("{y:.1}");
+        let _ = write!(way, "{letter}{x:.0} {}", y.strip_suffix(".0").unwrap_or(&y));
     }
     way
 }
