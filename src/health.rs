@@ -100,7 +100,7 @@ const POWER_BRAKE: u64 = 0x80;
 const THERMAL_SHARE: f64 = 0.1;
 /// DCGM: so many retired pages are too many.
 const RETIRED_MAX: f64 = 63.0;
-/// DCGM: more NVLink CRC errors a second than this are too many.
+/// DCGM: more `NVLink` CRC errors a second than this are too many.
 const CRC_A_SECOND: f64 = 100.0;
 /// Replays a minute that a lane may have: for generation 3 about what DCGM allows, and twice as
 /// many for each further one.
@@ -134,6 +134,10 @@ pub fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
     }
     findings.xids(evidence);
     findings.status(evidence.status);
+    if matches!(evidence.status, Status::Down(_)) {
+        // It does not answer: of no part is it known that it is well.
+        findings.0.retain(|finding| finding.verdict != Verdict::Pass);
+    }
     findings.all()
 }
 
@@ -215,7 +219,7 @@ impl Findings {
         let damaged = valid.is_some_and(|valid| valid < 1.0);
         self.note_if(damaged, Watch::Inforom, Verdict::Fail, "DCGM_FR_CORRUPT_INFOROM");
         let reasons = signs.get(Sign::ClockReasons);
-        let has = |bit: u64| reasons.is_some_and(|mask| mask as u64 & bit != 0);
+        let has = |bit: u64| reasons.is_some_and(|mask| whole(mask) & bit != 0);
         let held = signs.grown(Sign::ThermalViolation).map(|nanoseconds| nanoseconds / 1e9);
         let share = held.is_some_and(|held| held > THERMAL_SHARE * signs.over().as_secs_f64());
         for watch in [Watch::Thermal, Watch::Power] {
@@ -231,7 +235,7 @@ impl Findings {
 
     fn driver(&mut self, signs: &Signs) {
         let Some(action) = signs.get(Sign::RecoveryAction) else { return };
-        let (verdict, code) = match action as u64 {
+        let (verdict, code) = match whole(action) {
             0 => (Verdict::Pass, OK),
             2 | 7 => (Verdict::Fail, "DCGM_FR_GPU_RECOVERY_REBOOT"),
             3 => (Verdict::Warn, "DCGM_FR_GPU_RECOVERY_DRAIN_P2P"),
@@ -292,6 +296,16 @@ impl Findings {
         worst.extend(all.map(|all| Finding { watch: Watch::All, ..all }));
         worst
     }
+}
+
+/// Of NVML's masks and enumerations, which are small.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "they are whole numbers from 0 on"
+)]
+const fn whole(value: f64) -> u64 {
+    value as u64
 }
 
 /// The part that an XID is about, and DCGM's code for it.

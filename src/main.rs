@@ -34,10 +34,11 @@ fn run(config: Config) -> ExitCode {
         Command::Serve => service::run(config).map(|()| ExitCode::SUCCESS),
         Command::Check => service::inspect::check(&config).map(|(report, verdict)| {
             print(&report);
-            match verdict {
-                Verdict::Fine => ExitCode::SUCCESS,
-                Verdict::NothingHere => ExitCode::from(NOTHING_HERE),
-            }
+            status(verdict)
+        }),
+        Command::Once => service::once::once(&config).map(|(page, verdict)| {
+            print(&page);
+            status(verdict)
         }),
         Command::Fields => service::inspect::list(&config).map(|report| {
             print(&report);
@@ -50,8 +51,16 @@ fn run(config: Config) -> ExitCode {
     })
 }
 
-/// `check`'s exit status when the configuration is right and the node has nothing to export.
+/// The exit status of `check` and `once` when the configuration is right and the node has nothing
+/// to export.
 const NOTHING_HERE: u8 = 2;
+
+fn status(verdict: Verdict) -> ExitCode {
+    match verdict {
+        Verdict::Fine => ExitCode::SUCCESS,
+        Verdict::NothingHere => ExitCode::from(NOTHING_HERE),
+    }
+}
 
 fn print(report: &str) {
     use std::io::Write as _;

@@ -4,6 +4,7 @@
 mod attribution;
 mod dump;
 pub mod inspect;
+pub mod once;
 mod reload;
 
 use std::path::Path;

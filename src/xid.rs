@@ -105,11 +105,11 @@ named! {
     Step {
         /// Look for the mistake in the application.
         CheckApp = "check_app",
-        /// Check the NVLink fabric and its switches.
+        /// Check the `NVLink` fabric and its switches.
         CheckFabric = "check_fabric",
         /// Check seating, cables and power.
         CheckMechanical = "check_mechanical",
-        /// Check the NVLink named in the kernel log.
+        /// Check the `NVLink` named in the kernel log.
         CheckNvlink = "check_nvlink",
         /// Check the unified memory driver's messages beside it.
         CheckUvm = "check_uvm",

@@ -172,7 +172,9 @@ fn power(device: &Device<'_>, id: u32, scope: u32) -> Answer<Value> {
         77 => held(Some(Key::ViolationBoard), 0.0),
         78 => held(None, 0.001),
         79 => held(Some(Key::ViolationReliability), 0.0),
-        76 | 80 | 81 | 270 | 271 => Ok(Value::U64(0)),
+        270 => held(Some(Key::ViolationHwThermal), 0.0),
+        271 => held(Some(Key::ViolationPowerBrake), 0.0),
+        76 | 80 | 81 => Ok(Value::U64(0)),
         82 => device.memory_temperature().map(Value::U32),
         // The module of a superchip takes what the GPU takes, and the CPU.
         185 | 186 if scope == 1 => {

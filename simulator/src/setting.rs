@@ -72,6 +72,8 @@ keys! {
     ViolationThermal = "violation_thermal",
     ViolationReliability = "violation_reliability",
     ViolationBoard = "violation_board",
+    ViolationHwThermal = "violation_hw_thermal",
+    ViolationPowerBrake = "violation_power_brake",
     /// Modes.
     PersistenceMode = "persistence_mode",
     ComputeMode = "compute_mode",

@@ -132,9 +132,9 @@ impl Draft {
                     takers.history.push(at);
                 }
             }
-            Read::Health => {}
             Read::Peers => self.peers.add(taker),
-            Read::Unavailable(_) => {}
+            // Health is judged of signs, which have rows of their own.
+            Read::Health | Read::Unavailable(_) => {}
         }
     }
 }
@@ -318,6 +318,10 @@ mod tests {
                 .chain([&plan.last_xid, &plan.history, &plan.peers]);
             let mut rows: Vec<usize> =
                 takers.flat_map(|t| &t.rows).map(|at| usize::from(*at)).collect();
+            // Signs come after the rows; a judgement is made of them and not read itself.
+            rows.retain(|at| *at < selection.rows.len());
+            let judged = |at: &usize| matches!(selection.rows[*at].field.read, Read::Health);
+            rows.extend((0..selection.rows.len()).filter(judged));
             rows.sort_unstable();
             assert!(rows.iter().copied().eq(0..selection.rows.len()), "{names:?}");
         }

@@ -18,7 +18,7 @@ pub(super) const ROWS: &[Field] = &[
         .alias(&["DCGM_FI_EXP_CLOCK_THROTTLE_REASONS_COUNT"]),
 
     gauge("DCGM_EXP_GPU_HEALTH_STATUS", 9003, Gpu, Read::Health)
-        .doc("verdict", "Health by part in the label health_watch: 0 well, 10 warning, 20 failure, with the reason in the label health_error_code."),
+        .doc("verdict", "Health by part in the label health_watch: 0 well, 10 warning, 20 failure, with the reason in the label health_error_code.").on(),
     gauge("DCGM_EXP_P2P_STATUS", 9004, Gpu, Read::Peers)
         .doc("status", "How the GPU reaches another over NVLink: 0 can, 1 to 6 why not, with the words in the label link_status."),
 ];

@@ -64,8 +64,8 @@ pub(super) const ROWS: &[Field] = &[
         .doc("checksum", "Checksum over the configuration stored in the InfoROM.")
         .renamed("DCGM_FI_DEV_INFOROM_CHECKSUM"),
     number("DCGM_FI_DEV_INFOROM_CONFIG_VALID", 84, Gpu, Fact::InforomValid)
-        .doc("0/1", "Whether the InfoROM was intact (1) or corrupt (0) when the GPU was found.")
-        .renamed("DCGM_FI_DEV_INFOROM_VALID"),
+        .doc("0/1", "Whether the InfoROM is intact (1) or corrupt (0), looked at once an hour.")
+        .renamed("DCGM_FI_DEV_INFOROM_VALID").on(),
     label("DCGM_FI_DEV_VBIOS_VERSION", 85, Gpu, Fact::Vbios)
         .doc("text", "Version of the VBIOS."),
 ];

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::calls;
 use super::code::{Code, Meaning};
@@ -15,12 +15,15 @@ use super::rates::Rates;
 use super::raw::Handle;
 use super::work::Work;
 use crate::catalogue::plan::Plan;
-use crate::catalogue::{Call, Number, Numbers, Selection, Value};
+use crate::catalogue::{Call, Fact, Number, Numbers, Selection};
 use crate::config::{DeviceSelector, GpuId, InstanceId};
 use crate::sampler::incidents::Incidents;
 use crate::sampler::pods::ProcRoot;
 use crate::sampler::signs::{Sign, Signs, Trend};
 use crate::sampler::snapshot::{GpuIdentity, GpuReading, InstanceReading, Sample};
+
+/// The `InfoROM` is read from flash.
+const FACTS_EVERY: Duration = Duration::from_secs(3600);
 
 /// What every GPU is asked for; replaced as a whole when the configuration changes.
 #[derive(Debug)]
@@ -93,6 +96,7 @@ struct Bound {
     /// By MIG UUID: a handle can come back with another instance behind it.
     instances: HashMap<String, Vec<Support>>,
     facts: Vec<Result<FactValue, Code>>,
+    facts_read: Instant,
     processes: Watch,
     trend: Trend,
 }
@@ -168,6 +172,7 @@ impl Bound {
                 .iter()
                 .map(|planned| facts::read(session, handle, planned.fact))
                 .collect(),
+            facts_read: Instant::now(),
             processes: Watch::default(),
             trend: Trend::default(),
             request: Arc::clone(request),
@@ -192,7 +197,8 @@ impl Bound {
             }
         }
         self.read_batch(work, &mut board)?;
-        let texts = self.facts(work, &mut board);
+        self.read_facts_again(work.session);
+        let texts = work.facts(&self.facts, &mut board);
         let devices = &work.request.devices;
         let gpu =
             GpuId { index: identity.index, uuid: &identity.uuid, pci_bus_id: &identity.pci_bus_id };
@@ -354,33 +360,17 @@ impl Bound {
         Ok(())
     }
 
-    fn facts(&self, work: &mut Work<'_>, board: &mut Vec<Sample>) -> Vec<(u16, Arc<str>)> {
-        let mut texts = Vec::new();
-        for (planned, value) in work.request.plan.facts.iter().zip(&self.facts) {
-            match value {
-                Ok(FactValue::Text(text)) => {
-                    let text: Arc<str> = text.as_str().into();
-                    texts.extend(planned.takers.rows.iter().map(|row| (*row, Arc::clone(&text))));
-                    work.labels
-                        .extend(planned.takers.labels.iter().map(|row| (*row, Arc::clone(&text))));
-                }
-                Ok(FactValue::Number(number)) => {
-                    board.extend(planned.takers.rows.iter().map(|row| Sample {
-                        row: *row,
-                        link: None,
-                        value: Value::Int(*number),
-                    }));
-                    let text: Arc<str> = number.to_string().into();
-                    work.labels
-                        .extend(planned.takers.labels.iter().map(|row| (*row, Arc::clone(&text))));
-                }
-                Err(code) => {
-                    work.unsupported
-                        .extend(planned.takers.rows.iter().map(|row| (*row, code.name())));
-                }
+    /// One fact can change while the driver stays loaded, and is too slow for every pass.
+    fn read_facts_again(&mut self, session: &Session) {
+        if self.facts_read.elapsed() < FACTS_EVERY {
+            return;
+        }
+        self.facts_read = Instant::now();
+        for (planned, value) in self.request.plan.facts.iter().zip(&mut self.facts) {
+            if planned.fact == Fact::InforomValid {
+                *value = facts::read(session, self.handle, planned.fact);
             }
         }
-        texts
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use super::calls;
 use super::code::{Code, Meaning};
+use super::facts::FactValue;
 use super::field_values::{Stamped, Support};
 use super::library::Session;
 use super::peers;
@@ -157,6 +158,36 @@ impl<'a> Work<'a> {
             let value = label_row.and_then(|row| row.field.convert(numbers));
             self.labels.extend(value.map(|value| (*label, text(value).into())));
         }
+    }
+
+    /// Turns facts, which were read before, into samples, labels and texts by row.
+    pub(super) fn facts(
+        &mut self,
+        facts: &[Result<FactValue, Code>],
+        board: &mut Vec<Sample>,
+    ) -> Vec<(u16, Arc<str>)> {
+        let mut texts = Vec::new();
+        for (planned, value) in self.request.plan.facts.iter().zip(facts) {
+            let Takers { rows, labels, .. } = &planned.takers;
+            let text: Arc<str> = match value {
+                Ok(FactValue::Text(text)) => {
+                    let text: Arc<str> = text.as_str().into();
+                    texts.extend(rows.iter().map(|row| (*row, Arc::clone(&text))));
+                    text
+                }
+                Ok(FactValue::Number(number)) => {
+                    let value = Value::Int(*number);
+                    board.extend(rows.iter().map(|row| Sample { row: *row, link: None, value }));
+                    number.to_string().into()
+                }
+                Err(code) => {
+                    self.unsupported.extend(rows.iter().map(|row| (*row, code.name())));
+                    continue;
+                }
+            };
+            self.labels.extend(labels.iter().map(|row| (*row, Arc::clone(&text))));
+        }
+        texts
     }
 
     /// Notes a failed call; ends the pass when the GPU or the session is gone.

@@ -73,8 +73,9 @@ impl ClockEvents {
     /// Takes a sample, and forgets those before `keep`. `None` is before the first.
     #[must_use]
     pub fn sampled(former: Option<Self>, mask: u64, at: SystemTime, keep: Duration) -> Self {
-        let mut events = former.clone().unwrap_or_default();
-        let new = if former.is_some() { mask & !events.now } else { 0 };
+        let known = former.as_ref().map(|former| former.now);
+        let mut events = former.unwrap_or_default();
+        let new = known.map_or(0, |known| mask & !known);
         for (bit, appeared) in events.appeared.iter_mut().enumerate() {
             *appeared += new >> bit & 1;
         }

@@ -24,7 +24,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// A line waits for so long, so that NVML's event of the same XID, which knows more, comes first.
 const HOLD: Duration = Duration::from_secs(2);
 
-/// More lines than this held back at a time are dropped: a storm tells nothing new.
+/// At most so many different XIDs are held back at a time.
 const HELD_MAX: usize = 256;
 
 /// A log that could not be opened or read is tried again after this.
@@ -110,10 +110,11 @@ impl Follower {
     fn take_lines(&mut self, rest: &mut Vec<u8>) {
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = rest.drain(..=end).collect();
-            if let Some(xid) = line::parse(&String::from_utf8_lossy(&line)) {
-                if self.held.len() < HELD_MAX {
-                    self.held.push((Instant::now(), SystemTime::now(), xid));
-                }
+            let Some(xid) = line::parse(&String::from_utf8_lossy(&line)) else { continue };
+            // A storm repeats itself, and must not push another code out.
+            let is_held = self.held.iter().any(|(_, _, held)| *held == xid);
+            if !is_held && self.held.len() < HELD_MAX {
+                self.held.push((Instant::now(), SystemTime::now(), xid));
             }
         }
         if rest.len() > RECORD {

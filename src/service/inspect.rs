@@ -12,6 +12,7 @@ use crate::config::{Config, DeviceSelector};
 use crate::nvml::reader::Request;
 use crate::sampler::snapshot::{Gpu, Library, Snapshot, Status};
 use crate::sampler::{PASS_DEADLINE, ProcRoot, Sampler, Settings};
+use crate::telemetry::Telemetry;
 
 mod pods;
 
@@ -181,6 +182,15 @@ fn look(
         placements: config.kubernetes.enabled,
         processes: false,
     });
+    look_for(config, request, build_telemetry(false))
+}
+
+/// The same for what a request asks; passes are counted in the metrics given.
+pub(super) fn look_for(
+    config: &Config,
+    request: Arc<Request>,
+    telemetry: Telemetry,
+) -> Result<Arc<Snapshot>, ServeError> {
     loader(&config.driver).verify()?;
     let sampler = Sampler::start(
         Settings {
@@ -192,7 +202,7 @@ fn look(
             keep: LOOK,
             kernel_log: None,
         },
-        build_telemetry(false),
+        telemetry,
     )?;
     let until = Instant::now() + LOOK;
     let (mut seen, mut snapshot) = sampler.latest.get();

@@ -53,9 +53,10 @@ fn file_name(path: &str) -> &str {
 fn yaml_files(folder: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(root().join(folder)).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let path = format!("{folder}{name}");
-        if name.ends_with(".yml") && !OTHERS.contains(&path.as_str()) {
+        let file = entry.unwrap().path();
+        let path = format!("{folder}{}", file.file_name().unwrap().display());
+        let yaml = file.extension().is_some_and(|extension| extension == "yml");
+        if yaml && !OTHERS.contains(&path.as_str()) {
             found.push(path);
         }
     }

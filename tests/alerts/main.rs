@@ -1,6 +1,7 @@
 //! The alerts and recording rules in `alerts/`, for both sets of names: promtool takes them and
 //! passes their tests, every alert is tested both ways and has its runbook, and all that a rule
 //! names is there to be had.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
 
 mod files;
 mod labels;
@@ -169,6 +170,21 @@ fn runbooks_ask_what_can_be_answered() {
         offences.extend(problems.map(|problem| format!("{}: {problem}", alert.name)));
     }
     nothing("runbooks name series and labels that the exporter serves by default", &offences);
+}
+
+#[test]
+fn the_alertmanager_example_names_alerts_that_there_are() {
+    let alerts = Rules::of(SCHEMES[0]).alerts;
+    let names: BTreeSet<&str> = alerts.iter().map(|alert| alert.name.as_str()).collect();
+    let example = read("alerts/alertmanager-example.yml");
+    let lines = example.lines().filter(|line| line.contains("_matchers: "));
+    let words = lines.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric()));
+    let mentioned =
+        words.filter(|word| ["Gpu", "GPU", "Nvml"].iter().any(|at| word.starts_with(at)));
+    // `Gpu.+` stands for many.
+    let unknown = mentioned.filter(|word| *word != "Gpu" && !names.contains(word));
+    let unknown: Vec<String> = unknown.map(str::to_owned).collect();
+    nothing("the example for Alertmanager names alerts that there are", &unknown);
 }
 
 #[test]

@@ -23,15 +23,9 @@ const FOREIGN: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
-/// Series that are served by default and that no document of this tree lists yet.
-const ANNOUNCED: &[(&str, &[&str])] = &[
-    ("DCGM_EXP_XID_ERRORS_TOTAL", &["xid"]),
-    ("DCGM_EXP_GPU_HEALTH_STATUS", &["health_watch", "health_error_code"]),
-    ("DCGM_FI_DEV_INFOROM_CONFIG_VALID", &[]),
-    ("nvml_exporter_kernel_log_up", &[]),
-    ("nvml_xid_info", &["xid", "name", "class", "severity", "action"]),
-    ("nvml_xid_last_timestamp_seconds", &["xid", "modelName"]),
-];
+/// Labels that the recorded pages do not show, since nothing happened on them.
+const HAPPENED: &[(&str, &[&str])] =
+    &[("nvml_xid_last_timestamp_seconds", &["xid", "GPU_I_PROFILE", "GPU_I_ID"])];
 
 const DEVICE: &[&str] =
     &["gpu", "UUID", "pci_bus_id", "device", "modelName", "GPU_I_PROFILE", "GPU_I_ID", "hostname"];
@@ -55,10 +49,9 @@ impl Series {
         let mut series = BTreeMap::new();
         selected(&mut series);
         always_there(&mut series);
-        for (name, labels) in ANNOUNCED {
-            let device = if name.starts_with("nvml_") { GPU } else { DEVICE };
-            let labels = device.iter().chain(POD).chain(*labels).copied();
-            series.entry((*name).to_owned()).or_insert_with(|| owned(labels));
+        for (name, labels) in HAPPENED {
+            let known = series.get_mut(*name);
+            known.unwrap().extend(owned(labels.iter().chain(POD).copied()));
         }
         if scheme == Scheme::Dcgm47 {
             series = renamed(series);
@@ -100,7 +93,7 @@ fn selected(series: &mut BTreeMap<String, Labels>) {
         let kind = if name.starts_with("nvml_") { GPU } else { DEVICE };
         let mut labels = seen.get(name).cloned().unwrap_or_else(|| owned(kind.iter().copied()));
         // Pages without MIG or pods do not show all that a device can have.
-        if name.starts_with("DCGM_FI_") {
+        if name.starts_with("DCGM_") {
             labels.extend(owned(DEVICE.iter().chain(POD).copied()));
         }
         series.insert(name.to_owned(), labels);

@@ -1,5 +1,6 @@
 //! Files that objects carry: counters, dashboards, rules.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -71,7 +72,7 @@ const TEMPLATED: &str = r#"groups:
         for: 5m
         labels: {severity: warning}
         annotations:
-          summary: "{{ $labels.gpu }} is {{ $value | humanize }} °C"
+          summary: '{{ "{{" }} $labels.gpu {{ "}}" }} is {{ "{{" }} $value | humanize {{ "}}" }} °C'
 "#;
 
 #[test]
@@ -101,19 +102,47 @@ fn rendered_with_defaults(chart: &TempDir) -> Vec<Value> {
 /// The project's own rules, if it has any, reach Prometheus as they are written.
 #[test]
 fn the_rules_of_the_project_are_rendered_unchanged() {
-    let mut groups = Vec::new();
-    for (_, text) in sources(root(), &format!("{CHART}/files/alerts"), "yml").unwrap() {
-        let file: Value = serde_saphyr::from_str(&text).unwrap();
-        groups.extend(file["groups"].as_array().unwrap().iter().cloned());
+    for (folder, names) in [("alerts", "legacy"), ("alerts/dcgm47", "dcgm47")] {
+        let mut groups = BTreeMap::new();
+        for (_, text) in sources(root(), folder, "yml").unwrap() {
+            let file: Value = serde_saphyr::from_str(&text).unwrap();
+            groups.extend(by_name(items(&file["groups"])));
+        }
+        let rules = project_rules(names, "{}");
+        assert_eq!(by_name(items(&rules["spec"]["groups"])), groups, "{names}");
+        assert!(groups.len() > 5, "{names}");
     }
-    let output = template(CHART, BOTH, &[]);
+}
+
+fn by_name<'a>(groups: impl Iterator<Item = &'a Value>) -> BTreeMap<String, Value> {
+    groups.map(|group| (text(&group["name"]).to_owned(), group.clone())).collect()
+}
+
+fn project_rules(names: &str, thresholds: &str) -> Value {
+    let values = format!(
+        "{{metricNames: {names}, prometheusRule: {{enabled: true, classic: true, thresholds: {thresholds}}}}}"
+    );
+    let output = template(CHART, &values, &[]);
     assert!(output.status.success(), "{}", said(&output));
+    only(&objects(&String::from_utf8(output.stdout).unwrap()), "PrometheusRule").clone()
+}
+
+#[test]
+fn the_classic_rules_are_there_on_request_alone() {
+    let output = template(CHART, BOTH, &[]);
     let objects = objects(&String::from_utf8(output.stdout).unwrap());
-    let rendered: Vec<Value> = of_kind(&objects, "PrometheusRule")
-        .into_iter()
-        .flat_map(|rule| items(&rule["spec"]["groups"]).cloned())
-        .collect();
-    assert_eq!(rendered, groups);
+    let rules = only(&objects, "PrometheusRule").to_string();
+    assert!(rules.contains("\"GpuXidFatal\"") && !rules.contains("\"GPUXidErrors\""));
+    assert!(project_rules("legacy", "{}").to_string().contains("\"GPUXidErrors\""));
+}
+
+#[test]
+fn thresholds_are_values() {
+    let rules = project_rules("legacy", "{thermalMarginCelsius: 11, job: gpus, idleFor: 7h}");
+    let written = rules.to_string();
+    assert!(written.contains("up{job=~\\\"gpus\\\"}"), "{written}");
+    assert!(written.contains("\"for\":\"7h\""), "{written}");
+    assert!(written.contains("- 11"), "{written}");
 }
 
 #[test]

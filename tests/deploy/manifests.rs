@@ -24,12 +24,24 @@ fn manifests_are_current() {
 
 #[test]
 fn the_chart_has_the_alerts_and_dashboards_of_the_project() {
-    for (folder, extension) in made::COPIED {
-        let copies = format!("{}/files/{folder}", made::CHART);
-        let wanted = made::sources(root(), folder, extension).unwrap();
-        let found = made::sources(root(), &copies, extension).unwrap();
-        assert!(wanted == found, "{copies} is not as {folder}: run cargo xtask deploy");
+    for copied in &made::COPIED {
+        let copies = format!("{}/files/{}", made::CHART, copied.to);
+        let wanted = copied.wanted(root()).unwrap();
+        let found = made::sources(root(), &copies, copied.extension).unwrap();
+        assert!(wanted == found, "{copies} is not as {}: run cargo xtask deploy", copied.from);
     }
+}
+
+/// The values of the thresholds are those of the rules.
+#[test]
+fn the_chart_has_the_thresholds_of_the_rules() {
+    let read = |path: &str| -> Value {
+        let text = std::fs::read_to_string(root().join(path)).unwrap();
+        serde_saphyr::from_str(&text).unwrap()
+    };
+    let thresholds = |values: Value| values["prometheusRule"]["thresholds"].clone();
+    let (chart, rules) = (read(&format!("{CHART}/values.yaml")), read("alerts/helm/values.yaml"));
+    assert_eq!(thresholds(chart), thresholds(rules));
 }
 
 #[test]

@@ -136,6 +136,8 @@ def board(handle):
     volatile, aggregate = nvml.NVML_VOLATILE_ECC, nvml.NVML_AGGREGATE_ECC
     values = {
         "DCGM_FI_DEV_PERSISTENCE_MODE": asked(lambda: nvml.nvmlDeviceGetPersistenceMode(handle)),
+        # It answers with success, or not at all.
+        "DCGM_FI_DEV_INFOROM_CONFIG_VALID": asked(lambda: (nvml.nvmlDeviceValidateInforom(handle), 1)[1]),
         "DCGM_FI_DEV_MIG_MODE": of(mig, lambda m: m[0]),
         "DCGM_FI_DEV_GPU_UTIL": of(use, lambda u: u.gpu),
         "DCGM_FI_DEV_MEM_COPY_UTIL": of(use, lambda u: u.memory),

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes strings so")]
 
+mod alarms;
 mod bindings;
 mod clock_events;
 mod cluster;
@@ -18,6 +19,7 @@ mod health;
 mod hpa;
 mod labels;
 mod names;
+mod once;
 mod operator;
 mod pages;
 mod placements;

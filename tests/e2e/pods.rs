@@ -4,7 +4,7 @@
 use nvml_exporter::attribution::kubelet::messages::PodResources;
 use tonic::Code;
 
-use crate::support::kubelet::{Kubelet, Mood, claiming, device, pod, socket};
+use crate::support::kubelet::{Kubelet, Mood, claiming, device, pod};
 use crate::support::pods::{GPU, TEMP, beside_a_kubelet, pods_of, until_pods, uuids};
 use crate::support::{Page, Setup};
 

@@ -22,6 +22,8 @@ const SEVERAL: &[(&str, f64)] = &[
     ("nvml_nvlink_up", 18.0),
     // The codes that start at 0.
     ("DCGM_EXP_XID_ERRORS_TOTAL", 55.0),
+    // The parts that are judged.
+    ("DCGM_EXP_GPU_HEALTH_STATUS", 11.0),
 ];
 
 const XID_TIME: &str = "nvml_xid_last_timestamp_seconds";

@@ -164,6 +164,43 @@ fn what_a_process_writes_to_the_log_is_nothing() {
     assert_eq!(total(&page, "0", "79"), Some(0.0));
 }
 
+/// Whatever is written, and however much: an XID is one, and the exporter goes on.
+#[test]
+fn a_storm_in_the_log_is_one_xid_and_costs_nothing() {
+    let exporter = logged("dgx-h100");
+    let page = exporter.until("the log", |page| page.is(LOG_UP, &[], 1.0));
+    let address = address(&page, "0");
+    let xid = format!("3,1,1,-;NVRM: Xid (PCI:{address}): 62, halted\n");
+    let noise = ["x".repeat(40_000), "\u{0}\n\n;;;\n".to_owned(), " SUBSYSTEM=pci\n".to_owned()];
+    let mut file = OpenOptions::new().append(true).open(exporter.path(LOG)).unwrap();
+    for round in 0..5_000 {
+        file.write_all(xid.as_bytes()).unwrap();
+        if round % 500 == 0 {
+            noise.iter().for_each(|noise| file.write_all(noise.as_bytes()).unwrap());
+            file.write_all(b"\n").unwrap();
+        }
+    }
+    log(&exporter, &format!("NVRM: Xid (PCI:{address}): 119, Timeout"));
+    let page = until_total(&exporter, "0", "119", 1.0);
+    assert_eq!(total(&page, "0", "62"), Some(1.0));
+}
+
+/// A board that is cut anew is the same board.
+#[test]
+fn xids_are_heard_after_a_new_layout() {
+    let exporter = Setup::simulate("a100-mig-mixed").ready();
+    exporter.until_settled();
+    exporter.control(&["gpu 0 mig 1g.10gb,2g.20gb"]);
+    let instances = |page: &Page| {
+        let of_gpu = page.samples("nvml_mig_instance_info").filter(|s| s.label("gpu") == Some("0"));
+        of_gpu.count()
+    };
+    exporter.until("the new layout", |page| instances(page) == 2);
+    exporter.control(&["gpu 0 xid 95"]);
+    let page = until_total(&exporter, "0", "95", 1.0);
+    assert_eq!(instances(&page), 2);
+}
+
 #[test]
 fn a_log_that_is_not_there_is_said_and_one_that_is_not_wanted_is_not() {
     let exporter = Setup::simulate("no-gpus").args(["--kernel-log=/nowhere/kmsg"]).ready();

@@ -157,9 +157,9 @@ fn files(folder: &Path) -> Outcome<Vec<Written>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).map_err(problem)? {
         let path = entry.map_err(problem)?.path();
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        if let Some(name) = name.filter(|name| name.ends_with(".yml")) {
-            found.push(Written { path: name, text: read(&path)? });
+        if path.extension().is_some_and(|extension| extension == "yml") {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            found.push(Written { path: name.unwrap_or_default(), text: read(&path)? });
         }
     }
     found.sort_by(|one, other| one.path.cmp(&other.path));

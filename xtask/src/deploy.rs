@@ -11,8 +11,12 @@ pub(crate) fn run() -> Outcome {
     needs::packages(&[PYTHON])?;
     let helm = needs::python_packages()?.join("bin/helm");
     let root = shell::root();
-    for (folder, extension) in manifests::COPIED {
-        copy(&root, folder, extension)?;
+    let files = root.join(manifests::CHART).join("files");
+    if files.exists() {
+        std::fs::remove_dir_all(&files).map_err(|error| format!("{}: {error}", files.display()))?;
+    }
+    for copied in &manifests::COPIED {
+        copy(&root, &files, copied)?;
     }
     for (path, text) in manifests::all(&root, &helm)? {
         let path = root.join(path);
@@ -23,13 +27,10 @@ pub(crate) fn run() -> Outcome {
 }
 
 /// Helm packs only what is below the chart's own folder.
-fn copy(root: &Path, folder: &str, extension: &str) -> Outcome {
-    let place = root.join(manifests::CHART).join("files").join(folder);
+fn copy(root: &Path, files: &Path, copied: &manifests::Copied) -> Outcome {
+    let place = files.join(copied.to);
     let failed = |error: std::io::Error| format!("{}: {error}", place.display());
-    if place.exists() {
-        std::fs::remove_dir_all(&place).map_err(failed)?;
-    }
-    for (name, text) in manifests::sources(root, folder, extension)? {
+    for (name, text) in copied.wanted(root)? {
         std::fs::create_dir_all(&place).map_err(failed)?;
         std::fs::write(place.join(name), text).map_err(failed)?;
     }

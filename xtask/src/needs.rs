@@ -16,6 +16,12 @@ pub(crate) const PROMETHEUS: Package = Package {
     is_there: || ["prometheus", "promtool"].iter().all(|name| shell::works(name, &["--version"])),
 };
 
+/// Alertmanager: tests let it receive the alerts.
+pub(crate) const ALERTMANAGER: Package = Package {
+    name: "prometheus-alertmanager",
+    is_there: || shell::works("prometheus-alertmanager", &["--version"]),
+};
+
 /// Python with `venv`, for NVIDIA's own bindings.
 pub(crate) const PYTHON: Package = Package {
     name: "python3-venv",

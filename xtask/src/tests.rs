@@ -1,10 +1,10 @@
 //! `test`: one command for all tests.
 
-use crate::needs::{self, PROMETHEUS, PYTHON};
+use crate::needs::{self, ALERTMANAGER, PROMETHEUS, PYTHON};
 use crate::shell::{self, Outcome, cargo};
 
 pub(crate) fn run(arguments: &[String]) -> Outcome {
-    needs::packages(&[PROMETHEUS, PYTHON])?;
+    needs::packages(&[PROMETHEUS, ALERTMANAGER, PYTHON])?;
     needs::python_packages()?;
     // The simulator's library first: the tests load it, and cargo does not know that.
     shell::run(&mut cargo(&["build", "--workspace"]))?;

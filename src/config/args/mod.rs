@@ -28,6 +28,8 @@ pub enum Command {
     Serve,
     /// Say what this configuration would export on this machine, and why not the rest
     Check,
+    /// Print the page that a scrape would get, and end
+    Once,
     /// List the fields that a counters file can name
     Fields,
 }

@@ -80,8 +80,8 @@ mod tests {
         parse(&format!("3,1234,5678901,-;{message}\n"))
     }
 
-    fn found(bus: u8, instance: Option<u32>, code: u64) -> Option<KernelXid> {
-        Some(KernelXid { address: Address { domain: 0, bus, device: 0 }, instance, code })
+    fn found(bus: u8, instance: Option<u32>, code: u64) -> KernelXid {
+        KernelXid { address: Address { domain: 0, bus, device: 0 }, instance, code }
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
             ("NVRM: Xid (PCI:0000:18:00): 4711, news", found(0x18, None, 4711)),
         ];
         for (message, expected) in forms {
-            assert_eq!(xid(message), expected, "{message}");
+            assert_eq!(xid(message), Some(expected), "{message}");
         }
     }
 

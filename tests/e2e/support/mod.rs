@@ -2,6 +2,7 @@
 //! simulator's control file and trace.
 
 pub(crate) mod adapter;
+pub(crate) mod alertmanager;
 pub(crate) mod apiserver;
 pub(crate) mod autoscaler;
 pub(crate) mod bench;
@@ -10,7 +11,7 @@ pub(crate) mod kubelet;
 pub(crate) mod monitor;
 mod page;
 pub(crate) mod pods;
-mod prometheus;
+pub(crate) mod prometheus;
 mod python;
 mod trace;
 

@@ -104,8 +104,8 @@ impl Page {
             })
             .filter(|family| {
                 let name = family.name.as_str();
-                // What happened to a GPU is told when it has no readings, too.
-                !["nvml_exporter_", "nvml_xid_", "DCGM_EXP_XID_"]
+                // What happened to a GPU, and what follows, is told when it has no readings, too.
+                !["nvml_exporter_", "nvml_xid_", "DCGM_EXP_"]
                     .iter()
                     .any(|prefix| name.starts_with(prefix))
                     && !matches!(

@@ -168,7 +168,7 @@ fn escaped(query: &str) -> String {
 }
 
 /// An address on loopback that is free now; Prometheus does not say which port it got.
-fn free_address() -> SocketAddr {
+pub(crate) fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 

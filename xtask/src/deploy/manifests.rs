@@ -7,8 +7,40 @@ use std::process::Command;
 /// Where the chart is.
 pub(crate) const CHART: &str = "deploy/helm/nvml-exporter";
 
-/// Folders that the chart has copies of, and the extension of what is copied.
-pub(crate) const COPIED: [(&str, &str); 2] = [("alerts", "yml"), ("dashboards", "json")];
+/// What the chart has copies of.
+pub(crate) struct Copied {
+    /// The folder that is copied, from the root.
+    pub(crate) from: &'static str,
+    /// Where the copies are, below the chart's `files`.
+    pub(crate) to: &'static str,
+    pub(crate) extension: &'static str,
+    /// Files that stay behind.
+    but: &'static [&'static str],
+}
+
+/// Rules are copied as Helm templates, whose thresholds are values.
+pub(crate) const COPIED: [Copied; 5] = [
+    Copied { from: "alerts/helm", to: "alerts", extension: "yml", but: &[] },
+    Copied { from: "alerts/helm/dcgm47", to: "alerts/dcgm47", extension: "yml", but: &[] },
+    // These have no thresholds, and classic names alone.
+    Copied {
+        from: "alerts",
+        to: "alerts/workloads",
+        extension: "yml",
+        but: &["gpu-alerts.yml", "gpu-fleet-rules.yml", "dcgm-classic.yml"],
+    },
+    Copied { from: "dashboards", to: "dashboards", extension: "json", but: &[] },
+    Copied { from: "dashboards/dcgm47", to: "dashboards/dcgm47", extension: "json", but: &[] },
+];
+
+impl Copied {
+    /// What is to be copied, by name.
+    pub(crate) fn wanted(&self, root: &Path) -> Result<Vec<(String, String)>, String> {
+        let mut files = sources(root, self.from, self.extension)?;
+        files.retain(|(name, _)| !self.but.contains(&name.as_str()));
+        Ok(files)
+    }
+}
 
 const HEADER: &str = "# Made from the Helm chart by `cargo xtask deploy`; change the chart.\n";
 
@@ -71,7 +103,7 @@ fn render(root: &Path, helm: &Path, settings: &[&str], only: &[&str]) -> Result<
     Ok(documents.join("\n---\n") + "\n")
 }
 
-/// The files of a folder that belong into the chart, by name; none if there is no such folder.
+/// Rules or dashboards of a folder, by name; none if there is no such folder.
 pub(crate) fn sources(
     root: &Path,
     folder: &str,
