@@ -24,7 +24,8 @@ impl Scope {
         self.of(&parsed)
     }
 
-    fn of(&self, expr: &Expr) -> Outcome {
+    /// The same of an expression that was read before.
+    pub(crate) fn of(&self, expr: &Expr) -> Outcome {
         match expr {
             Expr::Aggregate(aggregate) => {
                 let inner = self.of(&aggregate.expr)?;

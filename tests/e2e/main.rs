@@ -11,6 +11,7 @@ mod cluster;
 mod configmap;
 mod conformance;
 mod conformance_process;
+mod dashboards;
 mod errors;
 mod faults;
 mod faults_driver;

@@ -4,7 +4,7 @@
 //! of names, and once more for Helm, with the thresholds as values of the chart.
 
 mod constants;
-mod fields;
+pub(crate) mod fields;
 mod template;
 #[cfg(test)]
 mod tests;

@@ -3,12 +3,14 @@
 
 mod alerts;
 mod bench;
+mod dashboards;
 mod demo;
 mod deploy;
 mod docs;
 mod http;
 mod kubelet;
 mod needs;
+mod pictures;
 mod shell;
 mod tests;
 
@@ -28,6 +30,9 @@ Usage: cargo xtask COMMAND
   deploy                       write the manifests anew from the Helm chart, and what the chart copies
   alerts                       write the rule files in alerts/ anew; with --out DIR and --set
                                NAME=VALUE others, with other thresholds
+  dashboards [--check]         write Grafana's dashboards anew; --check fails if one is not current
+  pictures [--again]           draw the dashboards anew from a short simulated run; --again from the
+                               answers of the last one
   e2e-kubelet [--record]       the exporter beside a real kubelet (docs/e2e-kubelet.md); --record keeps
                                the kubelet's answers for the tests
 ";
@@ -45,6 +50,8 @@ fn main() -> ExitCode {
         "docs" => docs::run(),
         "deploy" => deploy::run(),
         "alerts" => alerts::run(rest),
+        "dashboards" => dashboards::run(rest),
+        "pictures" => pictures::run(rest),
         "e2e-kubelet" => kubelet::run(rest),
         "help" | "-h" | "--help" => {
             print!("{USAGE}");

@@ -90,10 +90,27 @@ impl Prometheus {
 
     /// The result of an instant query: labels and value.
     pub(crate) fn query(&self, query: &str) -> Vec<(Value, f64)> {
+        self.asked(query).unwrap_or_default()
+    }
+
+    /// The same, or what Prometheus says against the query.
+    pub(crate) fn asked(&self, query: &str) -> Result<Vec<(Value, f64)>, String> {
         let answer = self.api(&format!("/api/v1/query?query={}", escaped(query)));
-        let Some(result) = answer["data"]["result"].as_array() else { return Vec::new() };
+        let Some(result) = answer["data"]["result"].as_array() else {
+            return Err(format!("{}: {query}", answer["error"]));
+        };
         let value = |one: &Value| one["value"][1].as_str().unwrap().parse().unwrap();
-        result.iter().map(|one| (one["metric"].clone(), value(one))).collect()
+        Ok(result.iter().map(|one| (one["metric"].clone(), value(one))).collect())
+    }
+
+    /// The result of a range query as Prometheus gives it: from `start` to `end` of Unix time, a
+    /// value each `step` seconds.
+    pub(crate) fn range(&self, query: &str, (start, end, step): (f64, f64, u32)) -> Value {
+        let query = escaped(query);
+        let path = format!("/api/v1/query_range?start={start}&end={end}&step={step}&query={query}");
+        let answer = self.api(&path);
+        assert_eq!(answer["status"], "success", "{query}: {answer}");
+        answer["data"]["result"].clone()
     }
 
     /// The single number that a query gives, if it gives one.

@@ -6,7 +6,7 @@ use crate::shell::Outcome;
 
 /// A set of metric names, as `--metric-names` chooses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Names {
+pub(crate) enum Names {
     /// DCGM's names up to 4.6.
     Legacy,
     /// Those of DCGM 4.7.
@@ -14,7 +14,7 @@ pub(super) enum Names {
 }
 
 /// The fields by legacy name.
-pub(super) struct Fields(BTreeMap<String, Field>);
+pub(crate) struct Fields(BTreeMap<String, Field>);
 
 struct Field {
     unit: String,
@@ -24,7 +24,7 @@ struct Field {
 
 impl Fields {
     /// Reads the tables of `docs/metrics.md`.
-    pub(super) fn parse(document: &str) -> Outcome<Self> {
+    pub(crate) fn parse(document: &str) -> Outcome<Self> {
         let bare = |cell: &str| cell.trim().trim_matches('`').to_owned();
         let mut rows = Vec::new();
         for line in document.lines().filter(|line| line.starts_with("| `")) {
@@ -53,7 +53,7 @@ impl Fields {
     }
 
     /// What a field is called.
-    pub(super) fn name(&self, legacy: &str, names: Names) -> Outcome<&str> {
+    pub(crate) fn name(&self, legacy: &str, names: Names) -> Outcome<&str> {
         let (name, field) = self.known(legacy)?;
         Ok(match names {
             Names::Legacy => name,
@@ -62,7 +62,7 @@ impl Fields {
     }
 
     /// The unit that a field has.
-    pub(super) fn unit(&self, legacy: &str, names: Names) -> Outcome<&str> {
+    pub(crate) fn unit(&self, legacy: &str, names: Names) -> Outcome<&str> {
         let (_, field) = self.known(legacy)?;
         Ok(match names {
             Names::Legacy => &field.unit,
@@ -71,7 +71,7 @@ impl Fields {
     }
 
     /// Whether a field has the same unit under all names.
-    pub(super) fn keeps_its_unit(&self, legacy: &str) -> Outcome<bool> {
+    pub(crate) fn keeps_its_unit(&self, legacy: &str) -> Outcome<bool> {
         self.known(legacy).map(|(_, field)| field.unit == field.later_unit)
     }
 
@@ -84,7 +84,7 @@ impl Fields {
 }
 
 /// How many of a unit a base unit has: what a value is divided by to have it in the base unit.
-pub(super) fn per_base_unit(unit: &str, base: &str) -> Outcome<f64> {
+pub(crate) fn per_base_unit(unit: &str, base: &str) -> Outcome<f64> {
     if unit == base {
         return Ok(1.0);
     }
