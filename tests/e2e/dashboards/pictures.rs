@@ -111,7 +111,8 @@ fn answers(prometheus: &Prometheus, host: &str, panel: &Value, until: f64) -> Va
             prometheus.range(&query, (until - f64::from(RANGE), until, STEP))
         }
     };
-    list(&panel["targets"]).iter().map(answer).collect()
+    let queries: Vec<Value> = list(&panel["targets"]).iter().map(answer).collect();
+    json!({"title": panel["title"], "queries": queries})
 }
 
 #[test]
