@@ -1,4 +1,4 @@
-//! PCIe, NVLink and the fabric: links that are down, narrow or in error.
+//! Links of GPUs to hosts and to one another: down, narrow, in error.
 
 use super::board::uid;
 use super::detail::GPU;
