@@ -105,7 +105,7 @@ impl Board {
     }
 }
 
-/// The PromQL in `label_values(expr, label)` or `query_result(expr)`.
+/// The query in `label_values(expr, label)` or `query_result(expr)`.
 fn asked(query: &str) -> &str {
     let inner = query.split_once('(').map_or("", |(_, rest)| rest);
     let inner = inner.strip_suffix(')').unwrap_or(inner);

@@ -1,4 +1,4 @@
-//! What queries ask for: PromQL that parses, series and labels that there are, counters and
+//! What queries ask for: expressions that parse, series and labels that there are, counters and
 //! gauges each in its way.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -7,6 +7,7 @@ mod board;
 mod detail;
 mod exporter;
 mod health;
+mod links;
 mod looks;
 mod mig;
 mod names;

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::needs::{self, PROMETHEUS};
 use crate::shell::{self, Outcome, cargo};
-use answers::{Answers, Recorded, list, text};
+use answers::{Recorded, list, text};
 use svg::{Area, Drawing};
 
 /// A column and a line of Grafana's grid, in pixels.
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     for board in boards(&dashboards)? {
         let name = board.file_name().unwrap_or_default();
         let answers = Recorded::new(read(&recorded.join(name))?);
-        let drawing = draw(&read(&board)?, &answers);
+        let drawing = draw(&read(&board)?, &answers)?;
         let path = pictures.join(name).with_extension("svg");
         fs::write(&path, drawing).map_err(|error| format!("{}: {error}", path.display()))?;
         println!("{}", path.display());
@@ -80,14 +80,13 @@ fn read(path: &Path) -> Outcome<Value> {
     serde_json::from_str(&content).map_err(|error| problem(&error))
 }
 
-fn draw(board: &Value, recorded: &Recorded) -> String {
+fn draw(board: &Value, recorded: &Recorded) -> Outcome<String> {
     let panels = list(&board["panels"]);
     let side = |panel: &Value, side: &str| panel["gridPos"][side].as_f64().unwrap_or_default();
     let bottom = panels.iter().map(|panel| side(panel, "y") + side(panel, "h"));
     let height = bottom.fold(0.0, f64::max) * LINE + 44.0;
     let mut drawing = Drawing::new(24.0 * COLUMN + 16.0, height);
     drawing.heading(text(&board["title"]));
-    let mut answers = recorded.panels();
     for panel in panels {
         let area = Area {
             x: 8.0 + side(panel, "x") * COLUMN,
@@ -103,7 +102,7 @@ fn draw(board: &Value, recorded: &Recorded) -> String {
             }
             kind => {
                 let inner = drawing.panel(&area, text(&panel["title"]));
-                let answers = answers.next().unwrap_or_else(|| Answers::none(panel));
+                let answers = recorded.of(panel)?;
                 if answers.are_empty() {
                     drawing.centred(&inner, "No data");
                     continue;
@@ -118,5 +117,5 @@ fn draw(board: &Value, recorded: &Recorded) -> String {
             }
         }
     }
-    drawing.finish()
+    Ok(drawing.finish())
 }

@@ -31,7 +31,7 @@ const WHOLE: &[&str] = &["dgx-h100", "t4-l4-mixed", "geforce-3090"];
 const SPLIT: &[&str] = &["a100-mig-mixed", "dense-16x7"];
 const GEFORCE: &[&str] = &["geforce-3090"];
 
-/// Machines without NVLinks.
+/// Machines without links between GPUs.
 const UNLINKED: &[&str] = &["t4-l4-mixed"];
 
 const PROFILING: &str = "NVML has no utilisation of MIG instances, and profiling is not served yet";

@@ -76,7 +76,7 @@ fn prometheus(nodes: [&Node; 2]) -> Prometheus {
     let targets = nodes.map(|node| format!("'{}'", node.exporter.address)).join(", ");
     let alerts = Path::new(env!("CARGO_MANIFEST_DIR")).join("alerts");
     let config = format!(
-        "global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 2s}}\n\
+        "global: {{scrape_interval: 2s, scrape_timeout: 2s, evaluation_interval: 2s}}\n\
          rule_files: ['{0}/gpu-alerts.yml', '{0}/gpu-fleet-rules.yml']\n\
          scrape_configs:\n- job_name: nvml-exporter\n  static_configs: [{{targets: [{targets}]}}]\n",
         alerts.display()
@@ -111,7 +111,8 @@ fn answers(prometheus: &Prometheus, host: &str, panel: &Value, until: f64) -> Va
             prometheus.range(&query, (until - f64::from(RANGE), until, STEP))
         }
     };
-    list(&panel["targets"]).iter().map(answer).collect()
+    let queries: Vec<Value> = list(&panel["targets"]).iter().map(answer).collect();
+    json!({"title": panel["title"], "queries": queries})
 }
 
 #[test]
@@ -149,7 +150,6 @@ fn record() {
     first.exporter.control(&["gpu 2 xid 31", "gpu 1 set temperature 86", "gpu 4 set load 1"]);
     second.exporter.control(&["gpu 2 xid 94", "gpu 2 add ecc_dbe_volatile 1"]);
     std::thread::sleep(Duration::from_secs(u64::from(RUN / 2)));
-    prometheus.assert_content();
 
     let until = now() - 1.0;
     for board in FOLDERS[0].boards() {

@@ -2,6 +2,7 @@
 
 use super::board::{Board, Row};
 use super::health;
+use super::links;
 use super::looks::{Level, Mapping, Unit};
 use super::panel::Panel;
 use super::pods;
@@ -31,7 +32,7 @@ pub(super) fn board(query: &Query<'static>) -> Board {
             Row::new("Use", usage(query)),
             Row::new("Heat and power", heat(query)),
             Row::new("Clocks", clocks(query)),
-            Row::new("Links", links(query)),
+            Row::new("Links", traffic(query)),
             Row::new("Errors", health::summary(query)),
             Row::new("Who holds them", vec![pods::holders(query, "")]),
         ],
@@ -197,7 +198,7 @@ fn clocks(query: &Query<'static>) -> Vec<Panel> {
     ]
 }
 
-fn links(query: &Query<'static>) -> Vec<Panel> {
+fn traffic(query: &Query<'static>) -> Vec<Panel> {
     let moved = |name| query.rate(GPU_LABELS, name, "");
     vec![
         Panel::lines("PCIe traffic", "Data that the GPU sends and receives over PCIe.")
@@ -221,7 +222,7 @@ fn links(query: &Query<'static>) -> Vec<Panel> {
             "NVLinks up",
             "Links that are up. Fewer than its siblings have: alert GpuNvlinkDown.",
         )
-        .query(health::nvlinks_up(query), GPU),
+        .query(links::up(query), GPU),
         Panel::lines(
             "PCIe packets sent again",
             "Packets per second that were sent again because of bit errors. \

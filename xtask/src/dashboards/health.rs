@@ -2,23 +2,13 @@
 
 use super::board::{Board, Row, uid};
 use super::detail::{GPU, held_by_reason};
-use super::looks::{
-    self, CRITICAL, FLAG_CRITICAL, FLAG_WARNING, Level, Mapping, RECOVERY, Unit, WARNING,
-};
+use super::links;
+use super::looks::{self, CRITICAL, FLAG_CRITICAL, FLAG_WARNING, RECOVERY, Unit, WARNING};
 use super::overview::{self, explained};
 use super::panel::Panel;
 use super::query::{GPU_LABELS, Query, or_zero};
 use super::table::{self, Column, Table};
 use super::variable;
-
-/// How far a GPU has come in joining the fabric.
-const FABRIC: &[Mapping] = &[
-    (0, "no fabric", Level::Plain),
-    (1, "not started", Level::Critical),
-    (2, "in progress", Level::Critical),
-    (3, "joined", Level::Good),
-    (4, "failed", Level::Critical),
-];
 
 pub(super) fn board(query: &Query<'static>) -> Board {
     Board {
@@ -33,7 +23,7 @@ pub(super) fn board(query: &Query<'static>) -> Board {
             Row::new("GPUs that are down or to be recovered", down(query)),
             Row::new("Memory", memory(query)),
             Row::new("Clocks held down", throttling(query)),
-            Row::new("Links", links(query)),
+            Row::new("Links", links::in_trouble(query)),
         ],
     }
 }
@@ -132,29 +122,54 @@ fn xids(query: &Query<'static>) -> Vec<Panel> {
     ]
 }
 
+const REASON: &[table::Label] = &[
+    ("cluster", "Cluster"),
+    ("hostname", "Host"),
+    ("gpu", "GPU"),
+    ("UUID", "UUID"),
+    ("reason", "Reason"),
+];
+
+const PART: &[table::Label] = &[
+    ("cluster", "Cluster"),
+    ("hostname", "Host"),
+    ("gpu", "GPU"),
+    ("UUID", "UUID"),
+    ("health_watch", "Part"),
+    ("health_error_code", "Because of"),
+];
+
 fn down(query: &Query<'static>) -> Vec<Panel> {
-    let columns = &[
-        ("cluster", "Cluster"),
-        ("hostname", "Host"),
-        ("gpu", "GPU"),
-        ("UUID", "UUID"),
-        ("reason", "Reason"),
-    ];
     let reasons =
         format!("max by ({GPU_LABELS}, reason) ({})", query.raw("nvml_exporter_device_down", ""));
+    let by = format!("{GPU_LABELS}, health_watch, health_error_code");
+    let verdicts = query.max(&by, "DCGM_EXP_GPU_HEALTH_STATUS", "");
+    let parts = Table::new(PART, ("Verdict", true))
+        .column(
+            Column::new("Verdict", Unit::Text, format!("{verdicts} > 0")).mapped(looks::VERDICT),
+        )
+        .leads_to(&uid("detail", query.names()));
     vec![
         Panel::table(
             "Why GPUs are down",
             "Why each GPU that is down has no reading; empty when all have. \
              Alerts: GpuLost, GpuNotAnswering.",
-            Table::facts(columns, "Host", reasons),
+            Table::facts(REASON, "Host", reasons),
         )
-        .size(12, 8),
+        .size(8, 8),
+        Panel::table(
+            "Parts that are not well",
+            "Parts of GPUs that the exporter judges to be failing, or worth a warning, as DCGM \
+             would; empty when all are well. Alert: GpuHealthCheckFailed.",
+            parts,
+        )
+        .size(8, 8),
         Panel::states(
             "What the driver asks for",
             "Recovery action of each GPU: none, or what it needs before it works again, or works \
              safely. Alert: GpuRecoveryActionRequired.",
         )
+        .size(8, 8)
         .mapped(RECOVERY)
         .query(query.gpu("DCGM_FI_DEV_GET_GPU_RECOVERY_ACTION"), GPU),
     ]
@@ -251,132 +266,5 @@ fn throttling(query: &Query<'static>) -> Vec<Panel> {
         )
         .share()
         .query(held_by_reason(query, power), legend),
-    ]
-}
-
-/// Links of each GPU that are up. Links call the GPU's UUID `gpu_uuid`.
-pub(super) fn nvlinks_up(query: &Query<'static>) -> String {
-    format!(
-        "sum by (cluster, hostname, gpu, gpu_uuid) \
-         (max by (cluster, hostname, gpu, gpu_uuid, nvlink) ({}))",
-        query.raw("nvml_nvlink_up", "")
-    )
-}
-
-/// Errors per second, of whichever of these families the board counts: the others are 0, or not
-/// there. A rate has no name, so each gets a label in its place.
-fn whichever(query: &Query<'static>, fields: &[&'static str]) -> String {
-    let rates: Vec<String> = fields
-        .iter()
-        .map(|field| {
-            let raw = query.raw(field, "");
-            let name = query.name(field);
-            format!(
-                "label_replace(rate({raw}[$__rate_interval]), \"family\", \"{name}\", \"\", \"\")"
-            )
-        })
-        .collect();
-    format!("max by ({GPU_LABELS}) ({})", rates.join(" or "))
-}
-
-fn links(query: &Query<'static>) -> Vec<Panel> {
-    let mut panels = pcie(query);
-    panels.extend(nvlink(query));
-    panels
-}
-
-fn pcie(query: &Query<'static>) -> Vec<Panel> {
-    let narrow = format!(
-        "{} < {}",
-        query.gpu("DCGM_FI_DEV_PCIE_LINK_WIDTH"),
-        query.gpu("DCGM_FI_DEV_PCIE_MAX_LINK_WIDTH")
-    );
-    let narrow = Table::new(table::GPU, ("Lanes", false))
-        .column(Column::new("Lanes", Unit::Count, narrow.clone()))
-        .column(Column::new(
-            "Could be",
-            Unit::Count,
-            format!("{} and ({narrow})", query.gpu("DCGM_FI_DEV_PCIE_MAX_LINK_WIDTH")),
-        ))
-        .leads_to(&uid("detail", query.names()));
-    vec![
-        Panel::lines(
-            "PCIe errors",
-            "Packets sent again and errors corrected, per second. Alert: GpuPcieReplaysHigh, by \
-             what the link may have.",
-        )
-        .unit(Unit::PerSecond)
-        .query(
-            query.rate(GPU_LABELS, "DCGM_FI_DEV_PCIE_REPLAY_COUNTER", ""),
-            format!("replays {GPU}"),
-        )
-        .query(
-            query.rate(GPU_LABELS, "DCGM_FI_DEV_PCIE_COUNT_CORRECTABLE_ERRORS", ""),
-            format!("correctable {GPU}"),
-        ),
-        Panel::table(
-            "PCIe links with too few lanes",
-            "GPUs whose link has fewer lanes than GPU and slot can have; empty when none has. \
-             Alert: GpuPcieLinkDegraded.",
-            narrow,
-        )
-        .size(12, 8),
-    ]
-}
-
-fn nvlink(query: &Query<'static>) -> Vec<Panel> {
-    vec![
-        Panel::lines(
-            "NVLink errors",
-            "Replays, recoveries and CRC errors per second over all links, of whichever families \
-             the board counts. Alert: GpuNvlinkErrors.",
-        )
-        .unit(Unit::PerSecond)
-        .query(
-            whichever(
-                query,
-                &[
-                    "DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL",
-                    "DCGM_FI_DEV_NVLINK_ERROR_DL_REPLAY",
-                ],
-            ),
-            format!("replays {GPU}"),
-        )
-        .query(
-            whichever(
-                query,
-                &[
-                    "DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL",
-                    "DCGM_FI_DEV_NVLINK_ERROR_DL_RECOVERY",
-                    "DCGM_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_EVENTS",
-                ],
-            ),
-            format!("recoveries {GPU}"),
-        )
-        .query(
-            whichever(
-                query,
-                &[
-                    "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL",
-                    "DCGM_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL",
-                    "DCGM_FI_DEV_NVLINK_ERROR_DL_CRC",
-                ],
-            ),
-            format!("CRC {GPU}"),
-        ),
-        Panel::lines(
-            "NVLinks up",
-            "Links that are up. Fewer than a GPU's siblings have: alert GpuNvlinkDown. Boards \
-             without a bridge, and those in MIG mode, have none.",
-        )
-        .query(nvlinks_up(query), GPU),
-        Panel::states(
-            "NVLink fabric",
-            "How far each GPU has come in joining its fabric; CUDA starts once it has. \
-             Alerts: GpuFabricNotReady, GpuFabricUnhealthy.",
-        )
-        .size(24, 7)
-        .mapped(FABRIC)
-        .query(query.gpu("DCGM_FI_DEV_FABRIC_MANAGER_STATUS"), GPU),
     ]
 }

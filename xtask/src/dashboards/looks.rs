@@ -123,6 +123,10 @@ pub(super) const RECOVERY: &[Mapping] = &[
     (7, "reboot system", Level::Critical),
 ];
 
+/// A verdict on a part of a GPU.
+pub(super) const VERDICT: &[Mapping] =
+    &[(0, "well", Level::Good), (10, "warning", Level::Info), (20, "failure", Level::Warning)];
+
 /// Flags that fire a critical alert.
 pub(super) const FLAG_CRITICAL: &[Mapping] = &[(0, "no", Level::Good), (1, "yes", Level::Critical)];
 

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::shell::Outcome;
+
 /// A text in JSON; empty where there is none.
 pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
@@ -69,24 +71,21 @@ impl Recorded {
         Self(recorded)
     }
 
-    /// In the order of the dashboard's panels that ask something.
-    pub(super) fn panels(&self) -> impl Iterator<Item = Answers> {
+    /// Those to a panel, which its title tells from all others of the dashboard.
+    pub(super) fn of(&self, panel: &Value) -> Outcome<Answers> {
         let until = self.0["until"].as_f64().unwrap_or_default();
         let from = until - self.0["range"].as_f64().unwrap_or_default();
-        list(&self.0["panels"]).iter().map(move |queries| {
-            let read = |query: &Value| list(query).iter().map(Series::read).collect();
-            Answers { queries: list(queries).iter().map(read).collect(), from, until }
-        })
+        let recorded = list(&self.0["panels"]).iter().find(|one| one["title"] == panel["title"]);
+        let queries = recorded.map_or(&[][..], |one| list(&one["queries"]));
+        if queries.len() != list(&panel["targets"]).len() {
+            return Err(format!("{}: recorded answers are of another dashboard", panel["title"]));
+        }
+        let read = |query: &Value| list(query).iter().map(Series::read).collect();
+        Ok(Answers { queries: queries.iter().map(read).collect(), from, until })
     }
 }
 
 impl Answers {
-    /// No answer to any query.
-    pub(super) fn none(panel: &Value) -> Self {
-        let queries = list(&panel["targets"]).iter().map(|_| Vec::new()).collect();
-        Self { queries, from: 0.0, until: 1.0 }
-    }
-
     pub(super) fn are_empty(&self) -> bool {
         self.queries.iter().flatten().all(|series| series.points.is_empty())
     }
