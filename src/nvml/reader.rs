@@ -134,7 +134,9 @@ impl Reader {
         }
         let silent = work.answered == 0 && !work.errors.is_empty();
         work.errors.append(&mut work.aside);
-        Pass { outcome, errors: work.errors, silent, unpaired: work.unpaired }
+        // A pass that fails leaves no sample, and a GPU that goes on failing is in no hurry.
+        let unpaired = work.unpaired && outcome.is_ok();
+        Pass { outcome, errors: work.errors, silent, unpaired }
     }
 
     fn bind(
