@@ -117,9 +117,11 @@ fn time_slicing_shows_all_sharers_with_and_without_a_series_for_each() {
     kubelet.lists(sharers(&uuid));
     let page = until_pods(&exporter, "0", &["p0", "p1", "p2", "p3"]);
     assert!(page.sample(TEMP, &[("pod", "p2"), ("vgpu", "2")]).is_some());
-    // Without the API server no pod's processes are known.
+    // Without the API server no pod's processes are known: the whole device's value is nobody's.
     let utils = page.samples("DCGM_FI_DEV_GPU_UTIL").filter(|it| it.label("gpu") == Some("0"));
-    assert_eq!(utils.count(), 4);
+    assert_eq!(utils.map(|it| it.label("pod")).collect::<Vec<_>>(), [Some("")]);
+    let missing = [("family", "DCGM_FI_DEV_GPU_UTIL"), ("reason", "pod_uid_unknown")];
+    assert!(page.sample("nvml_exporter_process_split_missing", &missing).is_some());
 }
 
 #[test]

@@ -11,7 +11,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     // The black-box tests wait for processes most of the time.
     let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"]);
     if std::env::var_os("RUST_TEST_THREADS").is_none() {
-        tests.env("RUST_TEST_THREADS", "6");
+        tests.env("RUST_TEST_THREADS", "5");
     }
     shell::run(tests.args(arguments))
 }

@@ -34,7 +34,10 @@ const GEFORCE: &[&str] = &["geforce-3090"];
 /// Machines without links between GPUs.
 const UNLINKED: &[&str] = &["t4-l4-mixed"];
 
-const PROFILING: &str = "NVML has no utilisation of MIG instances, and profiling is not served yet";
+const PROFILING: &str = "it is made of DCGM_FI_DEV_GPU_UTIL, which MIG instances do not have";
+const AMPERE: &str = "NVML has no utilisation of the MIG instances of an A100";
+/// Machines whose instances have no utilisation of any kind.
+const OLD_SPLIT: &[&str] = &["a100-mig-mixed"];
 const NO_ECC: &str = "GeForce boards have no ECC";
 const ECC_OF_MIG: &str = "NVML gives no such totals of an H100 in MIG mode";
 const PAGES: &str = "rows are remapped since Ampere, and no pages retired";
@@ -92,8 +95,8 @@ pub(super) static EMPTY: &[Empty] = &[
         WHOLE,
         "no GPU is in MIG mode",
     ),
-    empty(&["mig"], &["Utilisation by instance"], &[], SPLIT, PROFILING),
-    empty(&["mig"], &["Every instance"], &["Utilisation"], SPLIT, PROFILING),
+    empty(&["mig"], &["Utilisation by instance"], &[], OLD_SPLIT, AMPERE),
+    empty(&["mig"], &["Every instance"], &["Utilisation"], OLD_SPLIT, AMPERE),
     empty(
         &["workloads"],
         &["Held and idle now", "Idle GPUs by namespace", "Utilisation by pod"],
@@ -101,7 +104,7 @@ pub(super) static EMPTY: &[Empty] = &[
         SPLIT,
         PROFILING,
     ),
-    empty(&["workloads"], &["Their utilisation"], &[], SPLIT, PROFILING),
+    empty(&["workloads"], &["Their utilisation"], &[], OLD_SPLIT, AMPERE),
     empty(
         &["workloads"],
         &["Namespaces", "Pods", "Owners"],

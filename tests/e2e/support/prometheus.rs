@@ -29,7 +29,7 @@ impl Prometheus {
     pub(crate) fn start(targets: &[SocketAddr]) -> Self {
         let targets: Vec<String> = targets.iter().map(|target| format!("'{target}'")).collect();
         let config = format!(
-            "global: {{scrape_interval: 2s, scrape_timeout: 2s}}\n\
+            "global: {{scrape_interval: 3s, scrape_timeout: 3s}}\n\
              scrape_configs:\n\
              - job_name: nvml-exporter\n\
              \x20 static_configs: [{{targets: [{}]}}]\n",
