@@ -32,18 +32,14 @@ fn run(config: Config) -> ExitCode {
     }
     let result = match config.command {
         Command::Serve => service::run(config).map(|()| ExitCode::SUCCESS),
-        Command::Check => service::inspect::check(&config).map(|(report, verdict)| {
-            print(&report);
-            status(verdict)
-        }),
-        Command::Once => service::once::once(&config).map(|(page, verdict)| {
-            print(&page);
-            status(verdict)
-        }),
-        Command::Fields => service::inspect::list(&config).map(|report| {
-            print(&report);
-            ExitCode::SUCCESS
-        }),
+        Command::Check => service::inspect::check(&config)
+            .map(|(report, verdict)| print(&report, status(verdict))),
+        Command::Once => {
+            service::once::once(&config).map(|(page, verdict)| print(&page, status(verdict)))
+        }
+        Command::Fields => {
+            service::inspect::list(&config).map(|report| print(&report, ExitCode::SUCCESS))
+        }
     };
     result.unwrap_or_else(|error| {
         complain(&error);
@@ -62,11 +58,19 @@ fn status(verdict: Verdict) -> ExitCode {
     }
 }
 
-fn print(report: &str) {
+/// Prints a report; the exit status given, unless it could not be written.
+fn print(report: &str, status: ExitCode) -> ExitCode {
     use std::io::Write as _;
 
-    // A reader that has closed the pipe has seen what it wanted.
-    let _ = std::io::stdout().write_all(report.as_bytes());
+    let mut out = std::io::stdout();
+    match out.write_all(report.as_bytes()).and_then(|()| out.flush()) {
+        // A reader that has closed the pipe has seen what it wanted.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            complain(&format_args!("cannot write to standard output: {error}"));
+            ExitCode::FAILURE
+        }
+        _ => status,
+    }
 }
 
 /// One line on standard error for each mistake, whatever the log level.

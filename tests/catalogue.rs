@@ -104,6 +104,7 @@ fn successors_measure_the_same_thing() {
             (Read::Call(a, _), Read::Call(b, _)) => a == b,
             (Read::FieldValue(a, _), Read::FieldValue(b, _)) => a == b,
             (Read::Rate(a), Read::Rate(b)) => (a.tx, a.rx, a.scope) == (b.tx, b.rx, b.scope),
+            (Read::Gpm(a, _), Read::Gpm(b, _)) => a == b,
             (Read::Fact(a), Read::Fact(b)) => a == b,
             (Read::LastXid, Read::LastXid) => true,
             _ => false,
@@ -185,6 +186,7 @@ fn rows_of_links_read_each_link_and_others_do_not() {
             Read::Call(Call::EachNvLinkErrorCounter(_) | Call::EachNvLinkState, _) => true,
             Read::FieldValue(read, _) => read.scope == Scope::EachLink,
             Read::Rate(rate) => rate.scope == Scope::EachLink,
+            Read::Gpm(metric, _) => metric.is_each(),
             _ => false,
         };
         assert_eq!(row.entity == Entity::Link, each, "{}", row.name);
@@ -215,6 +217,11 @@ fn what_dcgm_exporter_serves_by_default_is_on() {
         "DCGM_FI_DEV_ROW_REMAP_FAILURE",
         "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL",
         "DCGM_FI_DEV_VGPU_LICENSE_STATUS",
+        "DCGM_FI_PROF_GR_ENGINE_ACTIVE",
+        "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE",
+        "DCGM_FI_PROF_DRAM_ACTIVE",
+        "DCGM_FI_PROF_PCIE_TX_BYTES",
+        "DCGM_FI_PROF_PCIE_RX_BYTES",
     ] {
         assert!(field(name).enabled, "{name}");
     }

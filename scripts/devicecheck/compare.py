@@ -107,7 +107,8 @@ def read(nvml: Nvml, specs: List[Spec]) -> Tuple[List[Board], Dict[Place, Tuple[
             for link in (range(board.links) if scope is None else [0])
         ])
         parts = {
-            group: Gpu(nvml, handle, board.index, f"GPU {board.index} instance {group}", driver, 0)
+            group: Gpu(nvml, handle, board.index, f"GPU {board.index} instance {group}", driver, 0,
+                       (board.handle, group))
             for group, (handle, *_) in board.instances.items()
         }
         for spec in specs:

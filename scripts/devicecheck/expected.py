@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, NamedTuple, Optional
 
 import pynvml as n
 
+from . import gpm
 from .nvml import ALL_LINKS, BINDING_LACKS, Answer, FieldValue, Nvml
 from .page import Entity
 
@@ -59,9 +60,12 @@ COUNTER = Kind("counter", "not below the pass before, not above the pass after",
 RATE = Kind("rate", "between the passes, 40 % more or less, in most rounds",
             "the exporter's mean over a pass beside a mean over the whole round", relative=0.4,
             absolute=500, majority=True)
+THROUGHPUT = Kind("throughput", "between the passes, 60 % or 1 MiB/s more or less, in most rounds",
+                  "means over other stretches of time", relative=0.6, absolute=MIB, majority=True)
 EVENT = Kind("event", "present", "XIDs come as events; NVML cannot be asked for the last one")
 
-KINDS = [FIXED, SETTING, STATE, TEMPERATURE, POWER, PERCENT, CLOCK, MEMORY, NUMBER, COUNTER, RATE, EVENT]
+KINDS = [FIXED, SETTING, STATE, TEMPERATURE, POWER, PERCENT, CLOCK, MEMORY, NUMBER, COUNTER, RATE, THROUGHPUT,
+         EVENT]
 
 
 # What the exporter counts while it runs, or judges; no call of NVML's answers it.
@@ -77,11 +81,14 @@ class Gpu:
     """One handle in one round: a whole GPU, or the lowest compute instance of a GPU instance.
     Every call is made once."""
 
-    def __init__(self, nvml: Nvml, handle: Any, index: int, name: str, driver: tuple, links: int) -> None:
+    def __init__(self, nvml: Nvml, handle: Any, index: int, name: str, driver: tuple, links: int,
+                 part_of: Optional[tuple] = None) -> None:
         self.nvml, self.handle, self.index, self.name = nvml, handle, index, name
         self.driver, self.links = driver, links
         self.memo: Dict[Any, Answer] = {}
         self.values: Dict[Any, Answer] = {}
+        # GPM measures a GPU instance through the handle of its GPU.
+        self.gpm = gpm.Samples(nvml, name, *(part_of or (handle,)))
 
     def call(self, name: str, *args: Any, raw: Any = None) -> Answer:
         """A call on the handle with plain arguments."""
@@ -337,6 +344,7 @@ def table() -> list[Spec]:
     identity(add)
     state(add, value)
     utilisation(add)
+    gpm.lines(add, then, PERCENT, THROUGHPUT, COUNTER)
     framebuffer(add)
     heat_and_power(add, value)
     clocks(add, value)

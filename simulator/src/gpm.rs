@@ -12,7 +12,22 @@ pub(crate) struct Sample {
     pub(crate) gpu: usize,
     pub(crate) gi: Option<u32>,
     pub(crate) time: f64,
+    /// When by the machine's clock, in milliseconds.
+    pub(crate) taken: f64,
     pub(crate) busy_seconds: f64,
+}
+
+/// How often the driver refreshes the counters that it samples, in seconds.
+const REFRESH: f64 = 0.1;
+
+impl Sample {
+    /// Whether the counters were refreshed since an earlier sample, by the scenario's clock or, if
+    /// that stands, by the machine's.
+    pub(crate) fn is_refreshed(&self, earlier: &Self) -> bool {
+        let scenario = self.time - earlier.time;
+        let machine = (self.taken - earlier.taken) / 1e3;
+        scenario.max(machine) >= REFRESH
+    }
 }
 
 /// All sample buffers. Numbers of freed buffers are used again.

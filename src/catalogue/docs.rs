@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::call::{FieldValueRead, Scope};
 use super::field::{Entity, Field, Kind, Read};
+use super::gpm::GpmMetric;
 use super::names::{resolve, successor};
 use super::selection::MetricNames;
 use super::{TABLES, fields};
@@ -181,6 +182,11 @@ fn read_source(read: Read) -> String {
         Read::Rate(rate) => {
             let ids: Vec<_> = rate.counters().map(|counter| counter.id.to_string()).collect();
             format!("growth of field value {}{}", ids.join(" and "), of(rate.scope))
+        }
+        Read::Gpm(GpmMetric::Id(id), _) => format!("`nvmlGpmMetricsGet` ({id})"),
+        Read::Gpm(each, _) => {
+            let first = each.of_link(0).unwrap_or_default();
+            format!("`nvmlGpmMetricsGet` ({first} and on)")
         }
         Read::Fact(fact) => format!("`{}`, read once", fact.function()),
         Read::LastXid => "`nvmlEventSetWait_v2`".into(),

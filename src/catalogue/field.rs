@@ -1,6 +1,7 @@
 //! One row of the catalogue: everything the product knows about a field.
 
 use super::call::{Call, Fact, FieldValueRead, Numbers, RateRead};
+use super::gpm::GpmMetric;
 
 /// How a family is typed in the exposition, or that the field is a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,6 +64,8 @@ pub enum Read {
     FieldValue(FieldValueRead, Pick),
     /// The growth of `NVLink` byte counters between two passes.
     Rate(RateRead),
+    /// A metric of GPM between the samples of two passes (`nvmlGpmMetricsGet`).
+    Gpm(GpmMetric, Pick),
     /// A fact read once when the device is found, not on every pass.
     Fact(Fact),
     /// The last XID seen by the event thread (`nvmlEventSetWait_v2`).

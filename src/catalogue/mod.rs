@@ -9,6 +9,7 @@ pub mod docs;
 pub mod field;
 mod field_value;
 mod functions;
+pub mod gpm;
 pub mod names;
 pub mod pick;
 pub mod plan;
@@ -23,6 +24,7 @@ mod rows_memory;
 mod rows_nvlink;
 mod rows_pcie;
 mod rows_power;
+mod rows_profiling;
 mod rows_state;
 mod rows_throttling;
 mod rows_unserved;
@@ -32,6 +34,7 @@ pub mod selection;
 pub use call::{Call, Fact, FieldValueRead, Number, Numbers, RateRead, Scope};
 pub use counters::{CountersError, Parsed, default_selection, parse};
 pub use field::{Entity, Field, History, Kind, Read, Value};
+pub use gpm::GpmMetric;
 pub use plan::Plan;
 pub use selection::{MetricNames, Row, Selection};
 
@@ -41,6 +44,8 @@ pub const TABLES: &[(&str, &[Field])] = &[
     ("Errors, modes and licences", rows_state::ROWS),
     ("What happened, and health", rows_history::ROWS),
     ("Utilisation", rows_utilisation::ROWS),
+    ("Profiling", rows_profiling::ROWS),
+    ("Profiling: video engines, optical flow", rows_profiling::ENGINES),
     ("Memory", rows_memory::ROWS),
     ("Temperature, power, energy, fan", rows_power::ROWS),
     ("Clocks", rows_clocks::ROWS),
@@ -59,9 +64,9 @@ pub const TABLES: &[(&str, &[Field])] = &[
     ("NVLink throughput by link: both ways, bytes", rows_nvlink::BYTE_RATE_BY_LINK),
     ("NVLink throughput by link: sent", rows_nvlink::TX_RATE_BY_LINK),
     ("NVLink throughput by link: received", rows_nvlink::RX_RATE_BY_LINK),
+    ("Profiling: NVLink by link", rows_profiling::LINKS),
     ("NVLink corrections by number of symbols", rows_nvlink::FEC),
     ("Power smoothing", rows_power::SMOOTHING),
-    ("Not served: profiling", rows_unserved::PROFILING),
     ("Not served: PCIe rates", rows_unserved::PCIE_RATE),
     ("Not served: NVSwitch", rows_unserved::NVSWITCH),
     ("Not served: CPU", rows_unserved::CPU),

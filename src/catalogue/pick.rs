@@ -123,6 +123,34 @@ pub fn ratio(numbers: &Numbers) -> Option<Value> {
     divided(numbers, slot::VALUE, 1e2)
 }
 
+/// GPM's percent to a ratio. NaN, which GPM gives where it has nothing to divide by, is no value,
+/// and so is what is below 0, as after a reset.
+#[must_use]
+pub fn gpm_ratio(numbers: &Numbers) -> Option<Value> {
+    not_negative(numbers).map(|percent| Value::Float(percent / 1e2))
+}
+
+/// GPM's MiB per second to bytes per second, cut as by DCGM.
+#[must_use]
+pub fn gpm_bytes(numbers: &Numbers) -> Option<Value> {
+    not_negative(numbers).map(|mib| cut(mib * 1_048_576.0))
+}
+
+/// GPM's counts and percentages that DCGM serves as integers.
+#[must_use]
+pub fn gpm_whole(numbers: &Numbers) -> Option<Value> {
+    not_negative(numbers).map(cut)
+}
+
+fn not_negative(numbers: &Numbers) -> Option<f64> {
+    float(numbers, slot::VALUE).filter(|value| *value >= 0.0)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "DCGM cuts; beyond 2^63 the bound is served")]
+fn cut(value: f64) -> Value {
+    Value::Int(value as i64)
+}
+
 /// As a double, for fields that DCGM serves as doubles.
 #[must_use]
 pub fn double(numbers: &Numbers) -> Option<Value> {

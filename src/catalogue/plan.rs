@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::call::{Call, Fact, FieldValueRead, Numbers, RateRead};
 use super::field::{Entity, Field, Read, Value};
+use super::gpm::GpmMetric;
 use super::selection::Selection;
 
 /// What a selection needs. `rows` are positions in [`Selection::rows`], `labels` in
@@ -20,6 +21,10 @@ pub struct Plan {
     pub field_values: Vec<PlannedFieldValue>,
     /// Values derived from the growth of field values between two passes.
     pub rates: Vec<PlannedRate>,
+    /// Metrics of GPM that only the GPU as a whole has.
+    pub gpm_board: Vec<PlannedGpm>,
+    /// Metrics of GPM that each MIG instance has, or the GPU when it is a row itself.
+    pub gpm_instance: Vec<PlannedGpm>,
     /// What is read when the device is found.
     pub facts: Vec<PlannedFact>,
     /// Rows of the last XID.
@@ -70,6 +75,15 @@ pub struct PlannedRate {
     pub takers: Takers,
 }
 
+/// One metric of GPM, or one for each link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedGpm {
+    /// The metric.
+    pub metric: GpmMetric,
+    /// Whose value it is.
+    pub takers: Takers,
+}
+
 /// One fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedFact {
@@ -101,6 +115,8 @@ struct Draft {
     instance: BTreeMap<Call, Takers>,
     field_values: BTreeMap<FieldValueRead, Takers>,
     rates: BTreeMap<RateRead, Takers>,
+    gpm_board: BTreeMap<GpmMetric, Takers>,
+    gpm_instance: BTreeMap<GpmMetric, Takers>,
     facts: BTreeMap<Fact, Takers>,
     last_xid: Takers,
     history: Takers,
@@ -123,6 +139,11 @@ impl Draft {
                     self.field_values.entry(counter).or_default();
                 }
             }
+            Read::Gpm(metric, _) => match (field.entity, taker) {
+                (Entity::Instance, Taker::Row(_)) => self.gpm_instance.entry(metric).or_default(),
+                _ => self.gpm_board.entry(metric).or_default(),
+            }
+            .add(taker),
             Read::Fact(fact) => self.facts.entry(fact).or_default().add(taker),
             Read::LastXid => self.last_xid.add(taker),
             Read::History(read) => {
@@ -159,6 +180,8 @@ impl Plan {
         Self {
             board: calls(draft.board),
             instance: calls(draft.instance),
+            gpm_board: metrics(draft.gpm_board),
+            gpm_instance: metrics(draft.gpm_instance),
             rates: draft
                 .rates
                 .into_iter()
@@ -189,13 +212,17 @@ fn calls(calls: BTreeMap<Call, Takers>) -> Vec<PlannedCall> {
     calls.into_iter().map(|(call, takers)| PlannedCall { call, takers }).collect()
 }
 
+fn metrics(metrics: BTreeMap<GpmMetric, Takers>) -> Vec<PlannedGpm> {
+    metrics.into_iter().map(|(metric, takers)| PlannedGpm { metric, takers }).collect()
+}
+
 impl Field {
     /// The row's value out of the numbers of its call or field value. Rates, facts and XIDs do
     /// not come from numbers.
     #[must_use]
     pub fn convert(&self, numbers: &Numbers) -> Option<Value> {
         match self.read {
-            Read::Call(_, pick) | Read::FieldValue(_, pick) => pick(numbers),
+            Read::Call(_, pick) | Read::FieldValue(_, pick) | Read::Gpm(_, pick) => pick(numbers),
             Read::Rate(_)
             | Read::Fact(_)
             | Read::LastXid
@@ -314,6 +341,8 @@ mod tests {
             let takers = (plan.board.iter().chain(&plan.instance).map(|call| &call.takers))
                 .chain(plan.field_values.iter().map(|value| &value.takers))
                 .chain(plan.rates.iter().map(|rate| &rate.takers))
+                .chain(plan.gpm_board.iter().map(|metric| &metric.takers))
+                .chain(plan.gpm_instance.iter().map(|metric| &metric.takers))
                 .chain(plan.facts.iter().map(|fact| &fact.takers))
                 .chain([&plan.last_xid, &plan.history, &plan.peers]);
             let mut rows: Vec<usize> =

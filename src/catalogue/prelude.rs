@@ -6,6 +6,7 @@ pub(super) use super::call::{
 };
 pub(super) use super::field::Entity::{Gpu, Instance, Link, Node};
 pub(super) use super::field::{Entity, Field, Kind, Pick, Read};
+pub(super) use super::gpm::GpmMetric;
 pub(super) use super::pick;
 
 /// A row whose value goes both ways.
@@ -46,4 +47,9 @@ pub(super) const fn decoded(id: u16, decode: Decode, pick: Pick) -> Read {
 /// A field value of one or all links.
 pub(super) const fn scoped(id: u16, scope: Scope, decode: Decode, pick: Pick) -> Read {
     Read::FieldValue(FieldValueRead { id, scope, decode }, pick)
+}
+
+/// One metric of GPM.
+pub(super) const fn gpm(metric: u16, pick: Pick) -> Read {
+    Read::Gpm(GpmMetric::Id(metric), pick)
 }

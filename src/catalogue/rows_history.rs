@@ -6,7 +6,7 @@ use super::prelude::*;
 #[rustfmt::skip]
 pub(super) const ROWS: &[Field] = &[
     counter("DCGM_EXP_XID_ERRORS_TOTAL", 9005, Gpu, Read::History(History::XidTotal))
-        .doc("count", "XIDs since the exporter started, by code in the label xid; from 0 for codes that are not an application's.").on(),
+        .doc("count", "XIDs since the exporter started, by code in the label xid; from 0 for codes that are critical or a warning.").on(),
     gauge("nvml_xid_last_timestamp_seconds", 0, Gpu, Read::History(History::XidTime))
         .doc("s", "When the last XID of a code was reported, in seconds of Unix time; absent before the first.").on(),
     gauge("DCGM_EXP_XID_ERRORS_COUNT", 9001, Gpu, Read::History(History::XidWindow))

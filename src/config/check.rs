@@ -8,7 +8,7 @@ use super::args::{Args, DumpArgs, ProcessArgs, WebArgs};
 use super::duration::{self, parse_go};
 use super::findings::{Findings, items, parse_bool};
 use super::machine::Machine;
-use super::settings::{Config, Driver, Dump, Listen, Web};
+use super::settings::{Config, Driver, Dump, KernelLog, Listen, Web};
 use super::typed::{Invalid, Origin, Typed};
 use super::yaml::FileSettings;
 use super::{counters, host, interval, kubernetes, listen, unused, yaml};
@@ -50,7 +50,7 @@ impl Args {
             clock_events_window: found.time(&metrics.clock_events_count_window_size),
             web: web(&self.web, file.max_concurrent_scrapes.as_ref(), found),
             driver: driver(&self.process, found),
-            kernel_log: path(Some(&self.process.kernel_log)).filter(|path| path != "none"),
+            kernel_log: kernel_log(&self.process.kernel_log),
             exit_without_driver: exit_without_driver(&self.process.exit_without_driver, found),
             log: log(&self.process, machine, found),
             dump: dump(&self.dump, found),
@@ -141,6 +141,14 @@ fn driver(args: &ProcessArgs, found: &mut Findings) -> Driver {
         }
         (Some(library), _) => Driver::Library(library),
         (None, _) => Driver::Installed,
+    }
+}
+
+fn kernel_log(typed: &Typed) -> Option<KernelLog> {
+    match typed.text.as_str() {
+        "" | "none" => None,
+        "auto" => Some(KernelLog { path: PathBuf::from("/dev/kmsg"), wanted: false }),
+        path => Some(KernelLog { path: PathBuf::from(path), wanted: true }),
     }
 }
 

@@ -40,11 +40,20 @@ pub(super) fn check(
         own_pod: enabled.then(|| own_pod(machine)).flatten(),
         virtual_gpus: found.switch(&args.kubernetes_virtual_gpus),
         dra: found.switch(&args.kubernetes_enable_dra),
-        kubelet_socket: PathBuf::from(&args.pod_resources_kubelet_socket.text),
+        kubelet_socket: kubelet_socket(&args.pod_resources_kubelet_socket, found),
         resource_names: texts(&args.nvidia_resource_names),
         hpc_job_mapping: path(args.hpc_job_mapping_dir.as_ref()),
         container_runtime: container_runtime(args, enabled, found),
     }
+}
+
+/// An absolute path; the gRPC form `unix:///path` is one, too.
+fn kubelet_socket(typed: &Typed, found: &mut Findings) -> PathBuf {
+    let path = PathBuf::from(typed.text.strip_prefix("unix://").unwrap_or(&typed.text));
+    if !path.is_absolute() {
+        found.refuse(typed, "is not an absolute path; allowed: the path of the kubelet's socket, such as /var/lib/kubelet/pod-resources/kubelet.sock");
+    }
+    path
 }
 
 /// A pod left out by mistake would be a pod that nobody sees: a wrong pattern is refused.

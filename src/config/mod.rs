@@ -28,8 +28,8 @@ pub use self::args::{Args, Command, command};
 pub use self::machine::{Machine, ThisMachine};
 pub use self::selector::{DeviceSelector, GpuId, InstanceId};
 pub use self::settings::{
-    Config, Counters, Driver, Dump, GpuIdType, HostLabel, HostLabelName, InlineRow, Kubernetes,
-    Listen, Web,
+    Config, Counters, Driver, Dump, GpuIdType, HostLabel, HostLabelName, InlineRow, KernelLog,
+    Kubernetes, Listen, Web,
 };
 pub use self::typed::{Invalid, Origin, Typed};
 

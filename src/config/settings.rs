@@ -44,7 +44,7 @@ pub struct Config {
     /// Which library is read.
     pub driver: Driver,
     /// The kernel log, if XIDs are to be read from it.
-    pub kernel_log: Option<PathBuf>,
+    pub kernel_log: Option<KernelLog>,
     /// How long the driver may be unusable before the process gives up; `None` is for ever.
     pub exit_without_driver: Option<Duration>,
     /// The log.
@@ -55,6 +55,15 @@ pub struct Config {
     pub kubernetes: Kubernetes,
     /// What was accepted but will not be done as asked, one line each; for the log.
     pub warnings: Vec<String>,
+}
+
+/// Where the driver's lines about XIDs are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelLog {
+    /// The file, in the form of `/dev/kmsg`.
+    pub path: PathBuf,
+    /// Whether it was asked for; else it is read if it can be.
+    pub wanted: bool,
 }
 
 /// Where the wanted rows are listed.

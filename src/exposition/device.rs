@@ -59,7 +59,7 @@ impl<'a> Labels<'a> {
         Self {
             own: block(Style::Own, &further(sets.common)),
             copies: sets.copies.into_iter().map(dcgm).collect(),
-            whole: (!sets.sharers.is_empty()).then(|| dcgm(sets.whole)),
+            whole: sets.split.then(|| dcgm(sets.whole)),
             sharers: sets.sharers.into_iter().map(|(uid, set)| (uid, dcgm(set))).collect(),
         }
     }

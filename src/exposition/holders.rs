@@ -125,19 +125,26 @@ fn missing_splits(writer: &mut Writer, members: &[Member<'_>], sharing: &Sharing
     }
     writer.gauge(NAME, "Families that are not divided among the GPU's sharers.", |writer| {
         for member in members {
-            let Some(processes) = member.reading().and_then(|reading| reading.processes.as_ref())
-            else {
-                continue;
-            };
+            let Some(reading) = member.reading() else { continue };
+            let whole = DeviceKey { gpu: member.identity.index, instance: None };
+            let instances = member.instances.iter().map(|one| one.identity.gpu_instance);
+            let mut devices = instances.map(|id| DeviceKey { instance: Some(id), ..whole });
+            let unknown = sharing.lacks_uid(whole) || devices.any(|key| sharing.lacks_uid(key));
             for (family, split) in Split::ALL {
-                let Some(reason) = split.missing(processes) else { continue };
-                let further = vec![("family", family), ("reason", reason)];
-                let block = block(member, None, further, sharing);
-                writer.sample(NAME, block.as_str(), ONE);
+                let processes = reading.processes.as_ref();
+                let unread = processes.and_then(|processes| split.missing(processes));
+                for reason in unread.into_iter().chain(unknown.then_some(UNKNOWN_UID)) {
+                    let further = vec![("family", family), ("reason", reason)];
+                    let block = block(member, None, further, sharing);
+                    writer.sample(NAME, block.as_str(), ONE);
+                }
             }
         }
     });
 }
+
+/// The API server has not told the UID of a pod, by which its processes are known.
+const UNKNOWN_UID: &str = "pod_uid_unknown";
 
 fn each_device<'a>(
     members: &[Member<'a>],

@@ -25,6 +25,8 @@ pub(super) struct Sets<'a> {
     pub(super) common: Set<'a>,
     /// The series of the whole device beside those of its sharers.
     pub(super) whole: Set<'a>,
+    /// Whether the series that can be are divided among the sharers.
+    pub(super) split: bool,
     /// Sharers by pod UID, where series are divided among them.
     pub(super) sharers: Vec<(&'a str, Set<'a>)>,
 }
@@ -61,8 +63,18 @@ impl<'a> Sharing<'a> {
                     (!uid.is_empty()).then_some((uid, set))
                 })
                 .collect();
+            // The whole belongs to none of several, also where nothing tells them apart.
+            sets.split = holders.len() > 1 || !sets.sharers.is_empty();
         }
         sets
+    }
+
+    /// Whether one of several who share a device cannot be told by its processes, since its pod's
+    /// UID is not known.
+    pub(super) fn lacks_uid(&self, device: DeviceKey) -> bool {
+        let holders = self.shown(device);
+        let known = |holder: &Holder<'_>| holder.facts.is_some_and(|facts| !facts.uid.is_empty());
+        holders.len() > 1 && self.is_divided(holders) && !holders.iter().all(known)
     }
 
     /// The holders that the labels of the device's own series do not fully tell.

@@ -11,6 +11,7 @@ use nvml_wrapper::error::NvmlError;
 
 use super::code::Code;
 use super::elf;
+use super::gpm::Buffers;
 use crate::sampler::snapshot::LibraryFacts;
 
 /// The names that the dynamic linker resolves: containers hold only the versioned one, some
@@ -264,6 +265,8 @@ pub struct Session {
     nvml: Nvml,
     /// Whether the driver takes version 2 of the fabric struct at most; found out by asking.
     pub(super) fabric_v2: AtomicBool,
+    /// Sample buffers of performance monitoring that are in use.
+    pub(super) gpm: Buffers,
     /// What the driver says of itself.
     pub facts: LibraryFacts,
 }
@@ -280,7 +283,7 @@ impl Session {
                 .unwrap_or_default(),
             simulated,
         };
-        Self { nvml, fabric_v2: AtomicBool::new(false), facts }
+        Self { nvml, fabric_v2: AtomicBool::new(false), gpm: Buffers::default(), facts }
     }
 
     pub(super) fn nvml(&self) -> &Nvml {
@@ -290,5 +293,11 @@ impl Session {
     /// The driver's major version, if it says one.
     pub(super) fn driver_major(&self) -> Option<u32> {
         self.facts.driver_version.split('.').next()?.parse().ok()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.gpm.free_all(&self.nvml);
     }
 }

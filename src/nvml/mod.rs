@@ -12,6 +12,7 @@ mod elf;
 pub mod events;
 mod facts;
 mod field_values;
+mod gpm;
 pub mod library;
 mod mig;
 mod peers;

@@ -58,6 +58,7 @@ plain!(
     nvmlEventData_st,
     nvmlPciInfo_st,
     nvmlGpmSupport_t,
+    nvmlGpmMetric_t,
     nvmlConfComputeSystemState_st,
     nvmlDeviceAttributes_st,
     nvmlUtilization_st,

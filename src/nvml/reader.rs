@@ -1,19 +1,20 @@
 //! One pass over one GPU: every call that the plan asks for, each made once.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::calls;
 use super::code::{Code, Meaning};
 use super::facts::{self, FactValue};
 use super::field_values::{self, Batch, Stamped, Support};
+use super::gpm::Gpm;
 use super::library::Session;
 use super::mig::{self, Instance, Known};
 use super::processes::{Of, Watch};
 use super::rates::Rates;
 use super::raw::Handle;
-use super::work::Work;
+use super::work::{Work, each_link, links};
 use crate::catalogue::plan::Plan;
 use crate::catalogue::{Call, Fact, Number, Numbers, Selection};
 use crate::config::{DeviceSelector, GpuId, InstanceId};
@@ -68,6 +69,8 @@ pub struct Pass {
     pub errors: Vec<(&'static str, Code)>,
     /// Whether calls for rows failed and none was answered.
     pub silent: bool,
+    /// Whether means are missing only because this pass began them: the next one has them.
+    pub unpaired: bool,
 }
 
 /// Reads one GPU. Holds what is remembered between passes; a new session, handle or request
@@ -80,16 +83,18 @@ pub struct Reader {
 /// What a reader remembers of one GPU under one session and one request.
 #[derive(Debug)]
 struct Bound {
-    session: usize,
+    /// Weak, so that it can end; held, so that no later one has its address.
+    session: Weak<Session>,
     handle: Handle,
     request: Arc<Request>,
     batch: Batch,
     rates: Rates,
+    gpm: Gpm,
     mig: Support,
     /// Whether MIG is on, and whether there are no instances.
     mode: Option<(bool, bool)>,
     known: Known,
-    /// How many `NVLinks` the GPU has, if a planned call is made once a link.
+    /// How many `NVLinks` the GPU has, if anything planned is read once a link.
     links: u8,
     board: Vec<Support>,
     whole: Vec<Support>,
@@ -124,9 +129,14 @@ impl Reader {
                 processes: work.processes.take(),
             }
         });
+        if outcome.is_err() {
+            bound.gpm.interrupt();
+        }
         let silent = work.answered == 0 && !work.errors.is_empty();
         work.errors.append(&mut work.aside);
-        Pass { outcome, errors: work.errors, silent }
+        // A pass that fails leaves no sample, and a GPU that goes on failing is in no hurry.
+        let unpaired = work.unpaired && outcome.is_ok();
+        Pass { outcome, errors: work.errors, silent, unpaired }
     }
 
     fn bind(
@@ -135,12 +145,15 @@ impl Reader {
         handle: Handle,
         request: &Arc<Request>,
     ) -> &mut Bound {
-        let id = Arc::as_ptr(session).addr();
+        let is_held = |bound: &Bound| bound.session.as_ptr() == Arc::as_ptr(session);
         let same = |bound: &Bound| {
-            bound.session == id && bound.handle == handle && Arc::ptr_eq(&bound.request, request)
+            is_held(bound) && bound.handle == handle && Arc::ptr_eq(&bound.request, request)
         };
-        let bound = self.bound.take().filter(same);
-        self.bound.insert(bound.unwrap_or_else(|| Bound::new(session, id, handle, request)))
+        let mut bound = self.bound.take();
+        if let Some(mut former) = bound.take_if(|bound| !same(bound)).filter(is_held) {
+            former.gpm.forget(session);
+        }
+        self.bound.insert(bound.unwrap_or_else(|| Bound::new(session, handle, request)))
     }
 }
 
@@ -148,22 +161,25 @@ impl Reader {
 type Parts = (bool, Vec<Sample>, Vec<(u16, Arc<str>)>, Vec<InstanceReading>);
 
 impl Bound {
-    fn new(session: &Session, id: usize, handle: Handle, request: &Arc<Request>) -> Self {
+    fn new(session: &Arc<Session>, handle: Handle, request: &Arc<Request>) -> Self {
         let plan = &request.plan;
         let reads: Vec<_> = plan.field_values.iter().map(|planned| planned.read).collect();
+        let each_call = plan.board.iter().any(|planned| each_link(planned.call));
+        let links = if each_call || plan.gpm_board.iter().any(|planned| planned.metric.is_each()) {
+            field_values::link_count(session, handle)
+        } else {
+            0
+        };
         Self {
-            session: id,
+            session: Arc::downgrade(session),
             handle,
             batch: Batch::new(session, handle, &reads),
             rates: Rates::default(),
             mig: Support::default(),
             mode: None,
             known: Known::default(),
-            links: if plan.board.iter().any(|planned| each_link(planned.call)) {
-                field_values::link_count(session, handle)
-            } else {
-                0
-            },
+            gpm: Gpm::new(plan, links),
+            links,
             board: Vec::new(),
             whole: vec![Support::default(); plan.instance.len()],
             instances: HashMap::new(),
@@ -184,7 +200,7 @@ impl Bound {
         let mut board = Vec::with_capacity(work.request.selection.rows.len());
         let mig = self.read_mig_mode(work, &mut board)?;
         let found = if mig { self.find_instances(work)? } else { Vec::new() };
-        self.forget_refusals_of_other_modes((mig, found.is_empty()));
+        self.forget_refusals_of_other_modes(work.session, (mig, found.is_empty()));
         let mut position = 0;
         for planned in plan.board.iter().filter(|planned| planned.call != Call::MigMode) {
             for link in links(planned.call, self.links) {
@@ -209,6 +225,7 @@ impl Bound {
             }
             work.last_xid(None, &mut board);
         }
+        self.gpm.read_board(work, self.handle, whole, &mut board)?;
         let mut instances = Vec::new();
         let mut parts = Vec::new();
         for instance in found {
@@ -227,11 +244,12 @@ impl Bound {
                 instances.push(self.read_instance(work, instance)?);
             }
         }
-        self.instances.retain(|uuid, _| {
-            instances.iter().any(|reading| {
-                reading.identity.uuids.first().is_some_and(|(_, first)| first == uuid)
-            })
-        });
+        let is_read = |uuid: &str| {
+            let first = |reading: &InstanceReading| reading.identity.uuids.first().cloned();
+            instances.iter().filter_map(first).any(|(_, first)| first == uuid)
+        };
+        self.instances.retain(|uuid, _| is_read(uuid));
+        self.gpm.keep_instances(work.session, is_read);
         if work.request.processes {
             let of = if mig { Of::Instances(&parts) } else { Of::Whole(self.handle) };
             work.processes = Some(self.processes.read(work, &of));
@@ -260,12 +278,13 @@ impl Bound {
     }
 
     /// What a board refuses in MIG mode, or while it has instances, it may give otherwise.
-    fn forget_refusals_of_other_modes(&mut self, mode: (bool, bool)) {
+    fn forget_refusals_of_other_modes(&mut self, session: &Session, mode: (bool, bool)) {
         if self.mode.replace(mode).is_some_and(|former| former != mode) {
             self.board.fill(Support::default());
             self.whole.fill(Support::default());
             self.batch.forget_refusals();
             self.processes.forget_refusals();
+            self.gpm.forget(session);
         }
     }
 
@@ -318,11 +337,13 @@ impl Bound {
         let plan = &work.request.plan;
         let key =
             instance.identity.uuids.first().map_or_else(String::new, |(_, uuid)| uuid.clone());
+        let mut samples = Vec::with_capacity(plan.instance.len());
+        let of = (self.handle, instance.identity.gpu_instance, key.as_str());
+        self.gpm.read_instance(work, of, &mut samples)?;
         let supports = self
             .instances
             .entry(key)
             .or_insert_with(|| vec![Support::default(); plan.instance.len()]);
-        let mut samples = Vec::with_capacity(plan.instance.len());
         for (planned, support) in plan.instance.iter().zip(supports) {
             work.call(instance.handle, planned, support, &mut samples)?;
         }
@@ -372,14 +393,4 @@ impl Bound {
             }
         }
     }
-}
-
-fn each_link(call: Call) -> bool {
-    matches!(call, Call::EachNvLinkErrorCounter(_) | Call::EachNvLinkState)
-}
-
-/// The links that a call is made for: itself alone, or every link of the GPU.
-fn links(call: Call, count: u8) -> impl Iterator<Item = Option<u8>> {
-    let (once, each) = if each_link(call) { (None, 0..count) } else { (Some(None), 0..0) };
-    once.into_iter().chain(each.map(Some))
 }

@@ -39,6 +39,8 @@ pub(super) struct Work<'a> {
     others: &'a [(u32, Handle)],
     /// Calls and field values that the driver answered in this pass.
     pub(super) answered: usize,
+    /// Whether a device was sampled for the first time.
+    pub(super) unpaired: bool,
     pub(super) unsupported: Vec<(u16, &'static str)>,
     pub(super) labels: Vec<(u16, Arc<str>)>,
     /// What was answered about links: DCGM's rows of one link and ours of all links share it.
@@ -60,6 +62,7 @@ impl<'a> Work<'a> {
             peers: Vec::new(),
             others: &target.peers,
             answered: 0,
+            unpaired: false,
             unsupported: Vec::new(),
             labels: Vec::new(),
             link_errors: HashMap::new(),
@@ -240,4 +243,15 @@ fn text(value: Value) -> String {
         Value::Uint(value) => value.to_string(),
         Value::Float(value) => value.to_string(),
     }
+}
+
+/// Whether a call is made for every link of the GPU.
+pub(super) fn each_link(call: Call) -> bool {
+    matches!(call, Call::EachNvLinkErrorCounter(_) | Call::EachNvLinkState)
+}
+
+/// The links that a call is made for: itself alone, or every link of the GPU.
+pub(super) fn links(call: Call, count: u8) -> impl Iterator<Item = Option<u8>> {
+    let (once, each) = if each_link(call) { (None, 0..count) } else { (Some(None), 0..0) };
+    once.into_iter().chain(each.map(Some))
 }

@@ -5,13 +5,13 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::incidents::Incidents;
+use super::notice::Notices;
 use super::snapshot::{GpuIdentity, Library, Snapshot, Status};
 use super::tracked::{Job, Tracked};
 use super::{
     Beat, Command, Event, Latest, PASS_DEADLINE, PASS_DEADLINE_MIN, PUBLISH_GRACE, ProcRoot,
     Settings, WARM_UP, receive,
 };
-use crate::config::{GpuId, InstanceId};
 use crate::nvml::raw_handle::Handle;
 use crate::nvml::{Code, Found, Meaning, Pass, Session, Target, reader::Request};
 use crate::telemetry::Telemetry;
@@ -47,8 +47,7 @@ pub(super) struct Coordinator {
     warm: bool,
     job: u64,
     library_stuck: bool,
-    /// Names of the device selector that were last reported as belonging to no device.
-    unmatched: Vec<String>,
+    notices: Notices,
 }
 
 impl Coordinator {
@@ -67,7 +66,7 @@ impl Coordinator {
             warm: false,
             job: 0,
             library_stuck: false,
-            unmatched: Vec::new(),
+            notices: Notices::default(),
         }
     }
 
@@ -252,6 +251,10 @@ impl Coordinator {
         }
         let took = busy.since.elapsed();
         self.wiring.telemetry.record_pass(took);
+        if pass.unpaired {
+            // Means do not wait for a whole interval, also of a new instance.
+            self.next_pass = self.next_pass.min(Instant::now() + WARM_UP);
+        }
         let stale = pass.errors.iter().any(|(_, code)| code.meaning() == Meaning::Stale);
         if gpu.handle.is_none() {
             // The GPU or the session went away meanwhile.
@@ -327,22 +330,6 @@ impl Coordinator {
         }
     }
 
-    /// A device asked for that is not there is said once, and again when that changes.
-    fn report_unmatched(&mut self) {
-        if self.session.is_none() || self.gpus.iter().any(|gpu| gpu.status == Status::Starting) {
-            return;
-        }
-        let gpus: Vec<_> = self.gpus.iter().map(|gpu| gpu_id(&gpu.identity)).collect();
-        let instances: Vec<_> = self.gpus.iter().flat_map(instance_ids).collect();
-        let unmatched = self.request.devices.unmatched(&gpus, &instances);
-        if unmatched != self.unmatched {
-            for name in &unmatched {
-                tracing::error!("--devices: no device {name} on this node; it has no series");
-            }
-            self.unmatched = unmatched;
-        }
-    }
-
     /// NVML can hang while it is initialised or GPUs are counted. Known GPUs are read all the same,
     /// but one that comes or goes is not noticed.
     fn notice_stuck_library(&mut self) {
@@ -361,13 +348,14 @@ impl Coordinator {
 
     fn publish(&mut self) {
         self.publish_at = None;
-        self.report_unmatched();
-        self.wiring.latest.set(Snapshot {
+        let snapshot = Snapshot {
             taken: SystemTime::now(),
             selection: Arc::clone(&self.request.selection),
             library: self.library.clone(),
             gpus: self.gpus.iter().map(|gpu| gpu.snapshot(&self.wiring.incidents)).collect(),
-        });
+        };
+        self.notices.of(&snapshot, &self.request.devices);
+        self.wiring.latest.set(snapshot);
     }
 }
 
@@ -381,17 +369,4 @@ fn refusal(code: Code) -> &'static str {
         _ if code == Code::TIMEOUT => "timeout",
         _ => "error",
     }
-}
-
-fn gpu_id(identity: &GpuIdentity) -> GpuId<'_> {
-    GpuId { index: identity.index, uuid: &identity.uuid, pci_bus_id: &identity.pci_bus_id }
-}
-
-fn instance_ids(gpu: &Tracked) -> impl Iterator<Item = InstanceId<'_>> {
-    let instances = gpu.reading.iter().flat_map(|reading| &reading.instances);
-    instances.map(|instance| InstanceId {
-        gpu: gpu_id(&gpu.identity),
-        gpu_instance: instance.identity.gpu_instance,
-        uuid: instance.identity.uuids.first().map_or("", |(_, uuid)| uuid),
-    })
 }

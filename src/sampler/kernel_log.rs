@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::incidents::{Incidents, Source};
+use crate::config::KernelLog;
 use crate::telemetry::Telemetry;
 use line::{Address, KernelXid};
 
@@ -32,11 +33,14 @@ const RETRY: Duration = Duration::from_secs(60);
 
 /// Starts the thread that follows the kernel log for as long as the process lives.
 pub(super) fn start(
-    path: PathBuf,
+    KernelLog { path, wanted }: KernelLog,
     incidents: Arc<Incidents>,
     telemetry: Telemetry,
 ) -> std::io::Result<()> {
-    telemetry.kernel_log(false);
+    // Of a log that nobody asked for it is no fault that it cannot be read.
+    if wanted {
+        telemetry.kernel_log(false);
+    }
     let follower = Follower { path, incidents, telemetry, held: Vec::new() };
     thread::Builder::new().name("kernel-log".into()).spawn(move || follower.run()).map(drop)
 }

@@ -19,6 +19,7 @@ mod kernel_log;
 mod latest;
 mod library;
 mod lookup;
+mod notice;
 pub mod pods;
 pub mod signs;
 pub mod snapshot;
@@ -26,7 +27,6 @@ mod tracked;
 mod vital;
 mod xid_thread;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
@@ -34,6 +34,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
+use crate::config::KernelLog;
 use crate::nvml::{Found, Loader, Pass, Session, reader::Request};
 use crate::telemetry::Telemetry;
 pub use beat::Beat;
@@ -74,7 +75,7 @@ pub struct Settings {
     /// How long single XIDs and samples of clock events are of interest.
     pub keep: Duration,
     /// Where the kernel log is, if it is to be read.
-    pub kernel_log: Option<PathBuf>,
+    pub kernel_log: Option<KernelLog>,
 }
 
 /// What the threads tell the sampler.
@@ -119,8 +120,8 @@ impl Sampler {
         let (commands, orders) = mpsc::channel();
         let (ended, _) = watch::channel(None);
         let incidents = Arc::new(Incidents::new(settings.keep));
-        if let Some(path) = settings.kernel_log.clone() {
-            kernel_log::start(path, Arc::clone(&incidents), telemetry.clone())?;
+        if let Some(log) = settings.kernel_log.clone() {
+            kernel_log::start(log, Arc::clone(&incidents), telemetry.clone())?;
         }
         let latest = Arc::new(Latest::new(Snapshot {
             taken: std::time::SystemTime::now(),

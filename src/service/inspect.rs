@@ -10,7 +10,7 @@ use super::{ServeError, build_telemetry, loader};
 use crate::catalogue::{Entity, Field, Kind, Plan, Read, Row, Selection, fields};
 use crate::config::{Config, DeviceSelector};
 use crate::nvml::reader::Request;
-use crate::sampler::snapshot::{Gpu, Library, Snapshot, Status};
+use crate::sampler::snapshot::{Gpu, GpuReading, Library, Snapshot, Status};
 use crate::sampler::{PASS_DEADLINE, ProcRoot, Sampler, Settings};
 use crate::telemetry::Telemetry;
 
@@ -49,7 +49,7 @@ pub fn check(config: &Config) -> Result<(String, Verdict), ServeError> {
     node(&mut out, &snapshot);
     let rows = tally(&snapshot, &selection);
     let given = rows.iter().filter(|row| row.given > 0).count();
-    line(&mut out, format_args!("rows: {given} of {} give values here", rows.len()));
+    line(&mut out, format_args!("families: {given} of {} give values here", rows.len()));
     for row in rows.iter().filter(|row| row.given < row.asked) {
         line(&mut out, format_args!("missing: {}: {}", row.name, row.why()));
     }
@@ -158,6 +158,7 @@ fn tally<'a>(snapshot: &Snapshot, selection: &'a Selection) -> Vec<Tally<'a>> {
                     .iter()
                     .any(|instance| instance.samples.iter().any(|sample| sample.row == position));
             let code = reading.unsupported.iter().find(|(row, _)| *row == position);
+            let given = given || code.is_none() && is_computed(row.field.read, reading);
             match (given, code) {
                 (true, _) => tally.given += 1,
                 (false, Some((_, code))) => tally.refused.entry(code).or_default().push(*index),
@@ -166,6 +167,16 @@ fn tally<'a>(snapshot: &Snapshot, selection: &'a Selection) -> Vec<Tally<'a>> {
         }
     }
     rows
+}
+
+/// Whether a row has its series without a sample: what is counted or judged from what happened.
+fn is_computed(read: Read, reading: &GpuReading) -> bool {
+    match read {
+        Read::History(_) => true,
+        Read::Health => reading.signs.is_some(),
+        Read::Peers => !reading.peers.is_empty(),
+        _ => false,
+    }
 }
 
 /// One snapshot of this node in which every GPU has answered or been given up.

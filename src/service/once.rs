@@ -1,6 +1,6 @@
 //! `once`: one page on standard output, for cron, debugging and support bundles.
 
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use super::attribution::poll_settings;
 use super::inspect::{Verdict, look_for};
@@ -21,9 +21,16 @@ pub fn once(config: &Config) -> Result<(String, Verdict), ServeError> {
     let snapshot = look_for(config, loaded.request, telemetry.clone())?;
     let mut attribution = Attribution::default();
     if kubernetes.enabled || kubernetes.hpc_job_mapping.is_some() {
+        let asked = Instant::now();
         match poller::look(&poll_settings(kubernetes)) {
-            Ok((found, _)) => attribution = found,
-            Err(error) => tracing::error!("pods: {error}"),
+            Ok((found, seen)) => {
+                attribution = found;
+                telemetry.record_poll(asked.elapsed(), seen.pods);
+            }
+            Err(error) => {
+                tracing::error!("pods: {error}");
+                telemetry.record_poll_failure(asked.elapsed(), error.reason.label());
+            }
         }
     }
     let settings = page_settings(config);

@@ -138,9 +138,9 @@ fn the_classic_rules_are_there_on_request_alone() {
 
 #[test]
 fn thresholds_are_values() {
-    let rules = project_rules("legacy", "{thermalMarginCelsius: 11, job: gpus, idleFor: 7h}");
+    let rules = project_rules("legacy", "{thermalMarginCelsius: 11, job: nvml-.*, idleFor: 7h}");
     let written = rules.to_string();
-    assert!(written.contains("up{job=~\\\"gpus\\\"}"), "{written}");
+    assert!(written.contains("up{job=~\\\"nvml-.*\\\"}"), "{written}");
     assert!(written.contains("\"for\":\"7h\""), "{written}");
     assert!(written.contains("- 11"), "{written}");
 }

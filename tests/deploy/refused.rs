@@ -60,6 +60,17 @@ const WRONG: &[(&str, &[&str])] = &[
         &["serviceMonitor.enabled needs service.enabled"],
     ),
     (
+        "{nameOverride: gpumon, prometheusRule: {enabled: true}}",
+        &["prometheusRule.thresholds.job \".*nvml-exporter.*\" does not match the job \"gpumon\""],
+    ),
+    (
+        "{hostLabel: Hostname, prometheusRule: {enabled: true}}",
+        &["prometheusRule.enabled needs the label hostname"],
+    ),
+    ("prometheusRule: {thresholds: {job: 'a\"b'}}", &["/thresholds/job", "does not match pattern"]),
+    ("prometheusRule: {thresholds: {memoryShare: 98}}", &["/thresholds/memoryShare", "maximum"]),
+    ("prometheusRule: {thresholds: {idleFor: long}}", &["/thresholds/idleFor", "pattern"]),
+    (
         "extraEnv: [{name: NVIDIA_MIG_MONITOR_DEVICES, value: all}]",
         &["without SYS_ADMIN keeps the container from starting: set migMonitor.enabled"],
     ),

@@ -5,6 +5,7 @@ NVML does not give is null. Nothing here is shared with the exporter, conversion
 """
 
 import json
+import time
 
 import pynvml as nvml
 
@@ -58,6 +59,20 @@ FIELDS = {
     "nvml_pcie_tx_bytes_total": nvml.NVML_FI_DEV_PCIE_COUNT_TX_BYTES,
     "nvml_pcie_rx_bytes_total": nvml.NVML_FI_DEV_PCIE_COUNT_RX_BYTES,
 }
+
+# Metrics of GPM, of a device and of a board alone.
+SHARES = {
+    "DCGM_FI_PROF_GR_ENGINE_ACTIVE": nvml.NVML_GPM_METRIC_GRAPHICS_UTIL,
+    "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE": nvml.NVML_GPM_METRIC_ANY_TENSOR_UTIL,
+    "DCGM_FI_PROF_DRAM_ACTIVE": nvml.NVML_GPM_METRIC_DRAM_BW_UTIL,
+}
+RATES = {
+    "DCGM_FI_PROF_PCIE_TX_BYTES": nvml.NVML_GPM_METRIC_PCIE_TX_PER_SEC,
+    "DCGM_FI_PROF_PCIE_RX_BYTES": nvml.NVML_GPM_METRIC_PCIE_RX_PER_SEC,
+}
+
+# Samples of GPM lie further apart than this, in seconds.
+APART = 0.11
 
 # Link by link since Blackwell; the sum elsewhere is not asked for by a scope.
 ALL_LINKS = 0xFFFFFFFF
@@ -201,6 +216,40 @@ def board(handle):
     return values | fabric(handle)
 
 
+def sample(handle, instance=None):
+    """A sample of GPM, or None."""
+    def take():
+        buffer = nvml.nvmlGpmSampleAlloc()
+        if instance is None:
+            return nvml.nvmlGpmSampleGet(handle, buffer)
+        return nvml.nvmlGpmMigSampleGet(handle, instance, buffer)
+    return asked(take)
+
+
+def metrics(names, first, second, convert):
+    """What lies between two samples."""
+    values = dict.fromkeys(names)
+    if first is None or second is None:
+        return values
+    request = nvml.c_nvmlGpmMetricsGet_t()
+    request.version = nvml.NVML_GPM_METRICS_GET_VERSION
+    request.numMetrics = len(names)
+    request.sample1, request.sample2 = first, second
+    for slot, number in zip(request.metrics, names.values()):
+        slot.metricId = number
+    nvml.nvmlGpmMetricsGet(request)
+    for slot, name in zip(request.metrics, names):
+        if slot.nvmlReturn == nvml.NVML_SUCCESS:
+            values[name] = convert(slot.value)
+    return values
+
+
+def profiling(board, device):
+    """Pairs of samples of the board and of the device that has a row: itself or an instance."""
+    return metrics(SHARES, *device, lambda percent: percent / 100) | \
+        metrics(RATES, *board, lambda rate: int(rate * MIB))
+
+
 def own(handle):
     """Families of our own: the board's, and only once."""
     kib = lambda number: of(field(handle, number, ALL_LINKS), lambda n: n * 1024)
@@ -253,8 +302,20 @@ def links(handle):
 def main():
     nvml.nvmlInitWithFlags(nvml.NVML_INIT_FLAG_NO_GPUS)
     rows = []
-    for gpu in range(nvml.nvmlDeviceGetCount()):
-        handle = nvml.nvmlDeviceGetHandleByIndex(gpu)
+    handles = [nvml.nvmlDeviceGetHandleByIndex(gpu) for gpu in range(nvml.nvmlDeviceGetCount())]
+
+    def samples():
+        return {
+            (gpu, number): sample(handle, number)
+            for gpu, handle in enumerate(handles) for number in [None, *instances(handle)]
+        }
+
+    first = samples()
+    time.sleep(APART)
+    second = samples()
+    pairs = {device: (first[device], second[device]) for device in first}
+    for gpu, handle in enumerate(handles):
+        whole = pairs[gpu, None]
         row = {
             "gpu": gpu,
             "uuid": nvml.nvmlDeviceGetUUID(handle),
@@ -270,9 +331,11 @@ def main():
         }
         parts = instances(handle)
         for number, mig in parts.items():
-            rows.append(row | {"instance": number, "values": board(handle) | memory(mig)})
+            rows.append(row | {"instance": number, "values": board(handle) | memory(mig)
+                               | profiling(whole, pairs[gpu, number])})
         if not parts:
-            rows.append(row | {"instance": None, "values": board(handle) | memory(handle)})
+            rows.append(row | {"instance": None, "values": board(handle) | memory(handle)
+                               | profiling(whole, whole)})
         rows.append(row | {"instance": None, "own": own(handle), "links": links(handle),
                            "info": info, "migs": migs(handle)})
     print(json.dumps(rows))

@@ -29,8 +29,6 @@ fn rows(csv: &str) -> (BTreeSet<(String, String)>, Vec<String>) {
 
 /// Rows of dcgm-exporter's files without a value on an H100 that NVML serves.
 const NO_VALUE: &[(&str, &str)] = &[
-    ("PROF_", "profiling has an issue of its own"),
-    ("fi_prof_", "profiling has an issue of its own"),
     ("NVLINK_BANDWIDTH_TOTAL", "a rate, while the clock stands still"),
     ("nvlink_bandwidth_total", "a rate, while the clock stands still"),
 ];
@@ -129,8 +127,8 @@ fn cases_29_and_31_blanks_and_commas() {
 }
 
 #[test]
-fn case_32_profiling_rows_are_skipped_with_one_warning() {
-    let exporter = Setup::simulate("gh200")
+fn case_32_profiling_rows_of_a_gpu_without_are_told_in_one_line() {
+    let exporter = Setup::simulate("geforce-3090")
         .counters(
             "DCGM_FI_PROF_GR_ENGINE_ACTIVE, gauge, Text.\n\
              DCGM_FI_PROF_DRAM_ACTIVE, gauge, Text.\n\
@@ -139,13 +137,14 @@ fn case_32_profiling_rows_are_skipped_with_one_warning() {
         .ready();
     let page = exporter.until_settled();
     assert_eq!(page.names()[0], TEMPERATURE);
-    let log = exporter.log();
-    let warnings: Vec<&str> =
-        log.lines().filter(|l| l.contains(" WARN ") && l.contains("DCGM_FI_PROF_")).collect();
-    assert_eq!(warnings.len(), 1, "{log}");
-    for name in ["DCGM_FI_PROF_GR_ENGINE_ACTIVE", "DCGM_FI_PROF_DRAM_ACTIVE"] {
-        assert!(warnings[0].contains(name), "{}", warnings[0]);
+    for field in ["DCGM_FI_PROF_GR_ENGINE_ACTIVE", "DCGM_FI_PROF_DRAM_ACTIVE"] {
+        let why = [("field", field), ("reason", "NOT_SUPPORTED")];
+        assert!(page.value("nvml_exporter_field_unsupported", &why).is_some(), "{field}");
     }
+    let log = exporter.log();
+    let told: Vec<&str> = log.lines().filter(|line| line.contains("DCGM_FI_PROF_")).collect();
+    assert_eq!(told.len(), 1, "{log}");
+    assert!(told[0].contains("NVIDIA GeForce RTX 3090"), "{}", told[0]);
 }
 
 #[test]

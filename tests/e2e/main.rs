@@ -26,6 +26,8 @@ mod placements;
 mod plan;
 mod pods;
 mod processes;
+mod profiling;
+mod profiling_samples;
 mod prometheus;
 mod recorded;
 mod support;

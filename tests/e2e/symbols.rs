@@ -75,7 +75,7 @@ fn each_function_that_is_missing_costs_its_own_rows() {
         nvmlDeviceGetBoardPartNumber: -4 +4
         nvmlDeviceGetBrand: -4 +4
         nvmlDeviceGetClockInfo: -16 +0 DCGM_FI_DEV_MEM_CLOCK DCGM_FI_DEV_SM_CLOCK
-        nvmlDeviceGetComputeInstanceId: -379 +124 nvml_mig_instance_info
+        nvmlDeviceGetComputeInstanceId: -409 +134 nvml_mig_instance_info
         nvmlDeviceGetCudaComputeCapability: -4 +4
         nvmlDeviceGetCurrPcieLinkGeneration: -8 +0 DCGM_FI_DEV_PCIE_LINK_GEN
         nvmlDeviceGetCurrPcieLinkWidth: -8 +0 DCGM_FI_DEV_PCIE_LINK_WIDTH
@@ -86,21 +86,21 @@ fn each_function_that_is_missing_costs_its_own_rows() {
         nvmlDeviceGetEnforcedPowerLimit: -8 +0 DCGM_FI_DEV_ENFORCED_POWER_LIMIT
         nvmlDeviceGetFieldValues: -350 +0 DCGM_FI_DEV_BOARD_LIMIT_VIOLATION DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN_NS DCGM_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP_NS DCGM_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN_NS DCGM_FI_DEV_CLOCKS_EVENT_REASON_SYNC_BOOST_NS DCGM_FI_DEV_CORRECTABLE_REMAPPED_ROWS DCGM_FI_DEV_ECC_DBE_AGG_TOTAL DCGM_FI_DEV_ECC_DBE_VOL_TOTAL DCGM_FI_DEV_ECC_SBE_AGG_TOTAL DCGM_FI_DEV_ECC_SBE_VOL_TOTAL DCGM_FI_DEV_GET_GPU_RECOVERY_ACTION DCGM_FI_DEV_LOW_UTIL_VIOLATION DCGM_FI_DEV_MEMORY_TEMP DCGM_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL DCGM_FI_DEV_NVLINK_ECC_DATA_ERROR_COUNT_TOTAL DCGM_FI_DEV_NVLINK_ERROR_DL_CRC DCGM_FI_DEV_NVLINK_ERROR_DL_RECOVERY DCGM_FI_DEV_NVLINK_ERROR_DL_REPLAY DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL DCGM_FI_DEV_PCIE_COUNT_CORRECTABLE_ERRORS DCGM_FI_DEV_POWER_VIOLATION DCGM_FI_DEV_RELIABILITY_VIOLATION DCGM_FI_DEV_ROW_REMAP_FAILURE DCGM_FI_DEV_ROW_REMAP_PENDING DCGM_FI_DEV_SYNC_BOOST_VIOLATION DCGM_FI_DEV_THERMAL_VIOLATION DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS nvml_clocks_event_seconds_total nvml_nvlink_rx_bytes_total nvml_nvlink_tx_bytes_total nvml_nvlink_up nvml_pcie_rx_bytes_total nvml_pcie_tx_bytes_total
         nvmlDeviceGetGpuFabricInfoV: -32 +0 DCGM_FI_DEV_FABRIC_HEALTH_MASK DCGM_FI_DEV_FABRIC_HEALTH_SUMMARY DCGM_FI_DEV_FABRIC_MANAGER_ERROR_CODE DCGM_FI_DEV_FABRIC_MANAGER_STATUS
-        nvmlDeviceGetGpuInstanceId: -379 +124 nvml_mig_instance_info
+        nvmlDeviceGetGpuInstanceId: -409 +134 nvml_mig_instance_info
         nvmlDeviceGetGridLicensableFeatures_v4: -8 +0 DCGM_FI_DEV_VGPU_LICENSE_STATUS
         nvmlDeviceGetInforomImageVersion: -4 +4
         nvmlDeviceGetMarginTemperature: -8 +0 DCGM_FI_DEV_GPU_TEMP_LIMIT
         nvmlDeviceGetMaxClockInfo: -8 +0 DCGM_FI_DEV_MAX_SM_CLOCK
-        nvmlDeviceGetMaxMigDeviceCount: -379 +124 nvml_mig_instance_info
+        nvmlDeviceGetMaxMigDeviceCount: -409 +134 nvml_mig_instance_info
         nvmlDeviceGetMaxPcieLinkGeneration: -8 +0 DCGM_FI_DEV_PCIE_MAX_LINK_GEN
         nvmlDeviceGetMaxPcieLinkWidth: -8 +0 DCGM_FI_DEV_PCIE_MAX_LINK_WIDTH
         nvmlDeviceGetMemoryInfo_v2: -8 +0 DCGM_FI_DEV_FB_RESERVED; other values: DCGM_FI_DEV_FB_USED
-        nvmlDeviceGetMigDeviceHandleByIndex: -379 +124 nvml_mig_instance_info
-        nvmlDeviceGetMigMode: -385 +122 DCGM_FI_DEV_MIG_MODE nvml_mig_instance_info nvml_mig_mode_pending
+        nvmlDeviceGetMigDeviceHandleByIndex: -409 +134 nvml_mig_instance_info
+        nvmlDeviceGetMigMode: -415 +132 DCGM_FI_DEV_MIG_MODE nvml_mig_instance_info nvml_mig_mode_pending
         nvmlDeviceGetMinorNumber: -4 +4
-        nvmlDeviceGetName: -961 +706 nvml_mig_instance_info
+        nvmlDeviceGetName: -1001 +726 nvml_mig_instance_info
         nvmlDeviceGetNvLinkState: -76 +0 nvml_nvlink_up
-        nvmlDeviceGetPciInfo_v3: -954 +954
+        nvmlDeviceGetPciInfo_v3: -994 +994
         nvmlDeviceGetPcieReplayCounter: -8 +0 DCGM_FI_DEV_PCIE_REPLAY_COUNTER
         nvmlDeviceGetPerformanceState: -8 +0 DCGM_FI_DEV_PSTATE
         nvmlDeviceGetPersistenceMode: -8 +0 DCGM_FI_DEV_PERSISTENCE_MODE
@@ -119,9 +119,14 @@ fn each_function_that_is_missing_costs_its_own_rows() {
         nvmlDeviceValidateInforom: -12 +0 DCGM_FI_DEV_INFOROM_CONFIG_VALID
         nvmlEventSetCreate: -295 +0 DCGM_EXP_XID_ERRORS_TOTAL DCGM_FI_DEV_XID_ERRORS nvml_xid_info
         nvmlEventSetWait_v2: -0 +0
+        nvmlGpmMetricsGet: -40 +0 DCGM_FI_PROF_DRAM_ACTIVE DCGM_FI_PROF_GR_ENGINE_ACTIVE DCGM_FI_PROF_PCIE_RX_BYTES DCGM_FI_PROF_PCIE_TX_BYTES DCGM_FI_PROF_PIPE_TENSOR_ACTIVE
+        nvmlGpmMigSampleGet: -18 +0
+        nvmlGpmQueryDeviceSupport: -40 +0 DCGM_FI_PROF_DRAM_ACTIVE DCGM_FI_PROF_GR_ENGINE_ACTIVE DCGM_FI_PROF_PCIE_RX_BYTES DCGM_FI_PROF_PCIE_TX_BYTES DCGM_FI_PROF_PIPE_TENSOR_ACTIVE
+        nvmlGpmSampleAlloc: -40 +0 DCGM_FI_PROF_DRAM_ACTIVE DCGM_FI_PROF_GR_ENGINE_ACTIVE DCGM_FI_PROF_PCIE_RX_BYTES DCGM_FI_PROF_PCIE_TX_BYTES DCGM_FI_PROF_PIPE_TENSOR_ACTIVE
+        nvmlGpmSampleGet: -22 +0 DCGM_FI_PROF_PCIE_RX_BYTES DCGM_FI_PROF_PCIE_TX_BYTES
         nvmlInitWithFlags: -0 +0
         nvmlSystemGetCudaDriverVersion_v2: -1 +1
-        nvmlSystemGetDriverVersion: -951 +915 DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN_NS DCGM_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN_NS
+        nvmlSystemGetDriverVersion: -991 +955 DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN_NS DCGM_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN_NS
         nvmlSystemGetNVMLVersion: -1 +1
     "#]].assert_eq(&table);
 }

@@ -283,6 +283,20 @@ fn processes_that_cannot_be_told_apart_leave_the_whole_and_a_reason() {
 }
 
 #[test]
+fn pods_without_a_known_uid_leave_the_whole_and_a_reason() {
+    let (node, attribution) = shared();
+    let attribution = Attribution { pods: Arc::default(), ..attribution };
+    let text = text(&node, &attribution, AttributionScheme { split: true, ..pods() });
+    for family in ["GPU_UTIL", "FB_USED"] {
+        let series = format!("\nDCGM_FI_DEV_{family}{{gpu=\"0\"");
+        assert_eq!(text.matches(&series).count(), 1, "{text}");
+        let reason = format!("family=\"DCGM_FI_DEV_{family}\",reason=\"pod_uid_unknown\"}} 1");
+        assert!(text.contains(&reason), "{text}");
+    }
+    assert!(text.contains(r#"pod="b",vgpu="1"} 41"#), "{text}");
+}
+
+#[test]
 fn case_75_pod_uids_and_labels_stand_beside_the_pod() {
     let (node, attribution) = shared();
     let alone =

@@ -5,6 +5,7 @@
 mod common;
 mod control;
 mod manners;
+mod monitoring;
 mod processes;
 mod scenarios;
 mod tools;

@@ -170,44 +170,6 @@ fn fields_were_renumbered_by_driver_580_82() {
     assert_eq!((values[0].nvmlReturn, values[1].nvmlReturn), (3, 0));
 }
 
-#[test]
-fn monitoring_gives_the_mean_between_two_samples() {
-    let simulator = Simulator::play("h200-mig-and-whole");
-    simulator.control("gpu 0 set load 0.5");
-    simulator.control("gpu 2 gi 2 set load 0.25");
-    let nvml = simulator.nvml();
-    let device = nvml.device_by_index(0).unwrap();
-    let first = device.gpm_sample().unwrap();
-    simulator.control("clock advance 10s");
-    simulator.control("gpu 0 set load 1");
-    simulator.control("clock advance 10s");
-    let second = device.gpm_sample().unwrap();
-    let read = |first, second| {
-        use nvml_wrapper::enums::gpm::GpmMetricId::{GraphicsUtil, PcieTxPerSec};
-        let wanted = [GraphicsUtil, PcieTxPerSec];
-        nvml_wrapper::gpm::gpm_metrics_get(&nvml, first, second, &wanted).unwrap()
-    };
-    let values = read(&first, &second);
-    let activity = values[0].as_ref().unwrap().value;
-    assert!((activity - 0.75 * 99.0).abs() < 1e-6, "{activity}");
-    assert!(values[1].as_ref().unwrap().value > 0.0);
-
-    let board = nvml.device_by_index(2).unwrap();
-    let first = board.gpm_mig_sample(2).unwrap();
-    simulator.control("clock advance 1s");
-    let second = board.gpm_mig_sample(2).unwrap();
-    let values = read(&first, &second);
-    let activity = values[0].as_ref().unwrap().value;
-    assert!((activity - 0.25 * 99.0).abs() < 1e-6, "{activity}");
-    assert_eq!(refusal(values[1].as_ref()), "NotSupported", "an instance has no PCIe link");
-    simulator.control("gpu 2 gpm 1 set nan");
-    simulator.control("gpu 2 gpm 20 error 999");
-    let values = read(&first, &second);
-    assert!(values[0].as_ref().unwrap().value.is_nan());
-    assert_eq!(refusal(values[1].as_ref()), "Unknown");
-    assert!(board.gpm_mig_sample(13).is_err());
-}
-
 /// Placement of a GPU instance through its handle: code, profile, start, size.
 fn placement(nvml: &Nvml, gpu: u32, instance: u32) -> Result<(u32, u32, u32), u32> {
     let lib = nvml.lib();

@@ -43,9 +43,13 @@ impl<'a> Inventory<'a> {
             Target::Gpu(uuid) | Target::Mig(uuid) => {
                 self.by_uuid.get(uuid.as_str()).copied().into_iter().collect()
             }
-            Target::MigOf { gpu, gpu_instance, .. } => {
+            Target::MigOf { gpu, gpu_instance, compute_instance } => {
                 let board = self.gpus.iter().find(|board| board.identity.uuid == *gpu);
-                instance(board, |found| found.identity.gpu_instance == *gpu_instance)
+                instance(board, |found| {
+                    let parts = &found.identity.uuids;
+                    found.identity.gpu_instance == *gpu_instance
+                        && parts.iter().any(|(id, _)| id == compute_instance)
+                })
             }
             Target::Minor(minor) => self.minor(*minor).map(whole).into_iter().collect(),
             Target::MinorInstance { minor, gpu_instance } => {

@@ -119,7 +119,9 @@ impl fmt::Display for Reason {
                  directory is not mounted here, or is elsewhere \
                  (--pod-resources-kubelet-socket)"
             }
-            Self::Refused => "nobody listens on the socket: the kubelet is not running",
+            Self::Refused => {
+                "nobody listens there: the kubelet is not running, or this is no socket"
+            }
             Self::PermissionDenied => {
                 "access is denied: the kubelet lets only root in, so the exporter has to run as \
                  UID 0 (no capability is needed; SELinux may deny it too)"

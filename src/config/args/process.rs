@@ -83,13 +83,14 @@ pub struct ProcessArgs {
     #[arg(long, env = "NVML_EXPORTER_SIMULATE", value_name = "SCENARIO")]
     pub simulate: Option<Typed>,
 
-    // Where Linux has it. A container sees it only if it is mounted and the container privileged.
-    /// Kernel log to read the driver's XIDs from, beside NVML's events; or none
+    // It helps where it can be had; a container has it only if it is mounted and privileged.
+    /// Kernel log to read the driver's XIDs from, beside NVML's events, in the form of `/dev/kmsg`;
+    /// auto is that file if it may be read
     #[arg(
         long,
         env = "NVML_EXPORTER_KERNEL_LOG",
-        default_value = "/dev/kmsg",
-        value_name = "FILE|none"
+        default_value = "auto",
+        value_name = "auto|none|FILE"
     )]
     pub kernel_log: Typed,
 

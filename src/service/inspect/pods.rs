@@ -41,10 +41,10 @@ pub(super) fn report(out: &mut String, kubernetes: &Kubernetes, snapshot: &Snaps
                 format_args!(
                     "  {}: {}/{} {} ({})",
                     device(key),
-                    container.namespace,
-                    container.pod,
-                    container.name,
-                    holder.resource
+                    container.namespace.escape_debug(),
+                    container.pod.escape_debug(),
+                    container.name.escape_debug(),
+                    holder.resource.escape_debug()
                 ),
             );
         }
@@ -53,7 +53,10 @@ pub(super) fn report(out: &mut String, kubernetes: &Kubernetes, snapshot: &Snaps
         line(out, format_args!("  unmatched: {count} ids: {reason}"));
     }
     for (resource, id) in &allocations.unknown {
-        line(out, format_args!("  unknown form: {id} ({resource})"));
+        line(
+            out,
+            format_args!("  unknown form: {} ({})", id.escape_debug(), resource.escape_debug()),
+        );
     }
     if ids.ambiguous > 0 {
         line(out, format_args!("  ambiguous: {} ids", ids.ambiguous));

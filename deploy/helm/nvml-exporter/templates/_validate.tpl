@@ -21,6 +21,18 @@
 {{- if and (include "nvml-exporter.hasServiceMonitor" .) (not $v.service.enabled) }}
 {{- fail "serviceMonitor.enabled needs service.enabled: turn it on, or use podMonitor.enabled" }}
 {{- end }}
+{{- with $v.prometheusRule }}
+{{- if .enabled }}
+{{- $job := include "nvml-exporter.name" $ }}
+{{- $labelled := or (eq $v.serviceMonitor.jobLabel "app.kubernetes.io/name") $v.podMonitor.enabled }}
+{{- if and $labelled (not (regexMatch (printf "^(?:%s)$" .thresholds.job) $job)) }}
+{{- fail (printf "prometheusRule.thresholds.job %q does not match the job %q that monitors of this chart give: set it, or alerts about missing exporters never fire" .thresholds.job $job) }}
+{{- end }}
+{{- if eq $v.hostLabel "Hostname" }}
+{{- fail "prometheusRule.enabled needs the label hostname: set hostLabel to hostname or both" }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- range $v.extraEnv }}
 {{- if and (eq .name "NVIDIA_MIG_MONITOR_DEVICES") (not $v.migMonitor.enabled) }}
 {{- fail "extraEnv: NVIDIA_MIG_MONITOR_DEVICES without SYS_ADMIN keeps the container from starting: set migMonitor.enabled, which gives both" }}
