@@ -52,6 +52,8 @@ pub struct Assignment<'a> {
     pub ids: IdCounts,
     /// Ids that pods hold, by resource name.
     pub allocated: BTreeMap<&'a str, usize>,
+    /// What pods hold that is no device of this node.
+    pub strangers: Vec<&'a Holding>,
 }
 
 /// What became of the ids that the kubelet listed, each use by a container counted.
@@ -122,6 +124,7 @@ pub fn assign<'a>(snapshot: &'a Snapshot, attribution: &'a Attribution) -> Assig
         if devices.is_empty() {
             let reason = unmatched(&holding.id.target);
             *assignment.ids.unmatched.entry(reason).or_default() += 1;
+            assignment.strangers.push(holding);
             continue;
         }
         assignment.ids.matched += 1;

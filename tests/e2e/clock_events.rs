@@ -64,6 +64,21 @@ fn case_61_a_reason_counts_each_time_it_appears_and_not_if_it_was_there() {
     }
 }
 
+/// dcgm-exporter answers 500; here the family alone is missing.
+#[test]
+fn cases_51_and_52_a_mask_that_cannot_be_read_counts_for_nothing() {
+    let csv = format!("{COUNT}, gauge, Window.\nDCGM_FI_DEV_GPU_TEMP, gauge, Temperature.\n");
+    for code in ["NOT_SUPPORTED", "UNKNOWN"] {
+        let calls = ["Event", "Throttle"]
+            .map(|word| format!("gpu 2 error nvmlDeviceGetCurrentClocks{word}Reasons {code}"));
+        let setup = Setup::simulate("dgx-h100").counters(&csv);
+        let page = setup.control(&calls.each_ref().map(String::as_str)).ready().until_settled();
+        assert!(page.sample(COUNT, &[("gpu", "2")]).is_none(), "{code}");
+        assert_eq!(page.samples("DCGM_FI_DEV_GPU_TEMP").count(), 8, "{code}");
+        assert!(page.samples(COUNT).count() >= 7, "{code}");
+    }
+}
+
 #[test]
 fn a_boards_reasons_stand_on_each_of_its_instances() {
     let exporter = exporter("a100-mig-mixed", "0x4");

@@ -6,6 +6,9 @@ use crate::config::Kubernetes;
 use crate::sampler::snapshot::Snapshot;
 use crate::service::attribution::poll_settings;
 
+/// More ids that match nothing are not listed.
+const STRANGERS: usize = 20;
+
 /// Asks the kubelet once and reads the job files; whether there is nothing to complain of: the
 /// kubelet has answered, and if it lists ids, one has matched at least.
 pub(super) fn report(out: &mut String, kubernetes: &Kubernetes, snapshot: &Snapshot) -> bool {
@@ -51,6 +54,12 @@ pub(super) fn report(out: &mut String, kubernetes: &Kubernetes, snapshot: &Snaps
     }
     for (reason, count) in &ids.unmatched {
         line(out, format_args!("  unmatched: {count} ids: {reason}"));
+    }
+    for stranger in assignment.strangers.iter().take(STRANGERS) {
+        let container = &stranger.container;
+        let place = format!("{}/{} {}", container.namespace, container.pod, container.name);
+        let (target, resource) = (&stranger.id.target, stranger.resource.escape_debug());
+        line(out, format_args!("    {target:?} ({resource}) of {}", place.escape_debug()));
     }
     for (resource, id) in &allocations.unknown {
         line(
