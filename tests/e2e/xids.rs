@@ -176,7 +176,9 @@ fn a_storm_in_the_log_is_one_xid_and_costs_nothing() {
     for round in 0..5_000 {
         file.write_all(xid.as_bytes()).unwrap();
         if round % 500 == 0 {
-            noise.iter().for_each(|noise| file.write_all(noise.as_bytes()).unwrap());
+            for noise in &noise {
+                file.write_all(noise.as_bytes()).unwrap();
+            }
             file.write_all(b"\n").unwrap();
         }
     }
