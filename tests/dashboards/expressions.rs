@@ -21,11 +21,6 @@ const FOREIGN: &[(&str, &[&str], &str)] = &[
     ),
     ("scrape_duration_seconds", &[], "Prometheus' own: how long a scrape took"),
     ("scrape_samples_scraped", &[], "Prometheus' own: how many samples a page had"),
-    (
-        "DCGM_FI_PROF_GR_ENGINE_ACTIVE",
-        &["hostname", "gpu", "UUID", "GPU_I_PROFILE", "GPU_I_ID"],
-        "utilisation of MIG instances, where profiling metrics are turned on",
-    ),
 ];
 
 /// Selectors without job and instance: alerts carry what their rule left.

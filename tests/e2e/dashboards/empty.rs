@@ -27,17 +27,17 @@ impl Empty {
 
 /// Machines without MIG.
 const WHOLE: &[&str] = &["dgx-h100", "t4-l4-mixed", "geforce-3090"];
-/// Machines on which pods hold MIG instances.
-const SPLIT: &[&str] = &["a100-mig-mixed", "dense-16x7"];
+/// Machines with MIG instances of GPUs before Hopper.
+const AMPERE: &[&str] = &["a100-mig-mixed"];
+/// Machines of nothing but MIG instances.
+const SPLIT: &[&str] = &["dense-16x7"];
 const GEFORCE: &[&str] = &["geforce-3090"];
 
 /// Machines without links between GPUs.
 const UNLINKED: &[&str] = &["t4-l4-mixed"];
 
-const PROFILING: &str = "it is made of DCGM_FI_DEV_GPU_UTIL, which MIG instances do not have";
-const AMPERE: &str = "NVML has no utilisation of the MIG instances of an A100";
-/// Machines whose instances have no utilisation of any kind.
-const OLD_SPLIT: &[&str] = &["a100-mig-mixed"];
+const PROFILING: &str = "NVML has no utilisation of MIG instances before Hopper";
+const BUSY: &str = "the instances that pods hold are at work";
 const NO_ECC: &str = "GeForce boards have no ECC";
 const ECC_OF_MIG: &str = "NVML gives no such totals of an H100 in MIG mode";
 const PAGES: &str = "rows are remapped since Ampere, and no pages retired";
@@ -95,37 +95,38 @@ pub(super) static EMPTY: &[Empty] = &[
         WHOLE,
         "no GPU is in MIG mode",
     ),
-    empty(&["mig"], &["Utilisation by instance"], &[], OLD_SPLIT, AMPERE),
-    empty(&["mig"], &["Every instance"], &["Utilisation"], OLD_SPLIT, AMPERE),
+    empty(&["mig"], &["Utilisation by instance"], &[], AMPERE, PROFILING),
+    empty(&["mig"], &["Every instance"], &["Utilisation"], AMPERE, PROFILING),
     empty(
         &["workloads"],
         &["Held and idle now", "Idle GPUs by namespace", "Utilisation by pod"],
         &[],
-        SPLIT,
+        AMPERE,
         PROFILING,
     ),
-    empty(&["workloads"], &["Their utilisation"], &[], OLD_SPLIT, AMPERE),
+    empty(&["workloads"], &["Their utilisation"], &[], AMPERE, PROFILING),
     empty(
         &["workloads"],
         &["Namespaces", "Pods", "Owners"],
         &["Utilisation", "Idle GPU-hours"],
-        SPLIT,
+        AMPERE,
         PROFILING,
     ),
-    empty(
-        &["overview"],
-        &["Mean utilisation", "Utilisation by host"],
-        &[],
-        &["dense-16x7"],
-        PROFILING,
-    ),
-    empty(&["overview"], &["Hosts"], &["Utilisation"], &["dense-16x7"], PROFILING),
+    empty(&["workloads"], &["Held and idle now", "Idle GPUs by namespace"], &[], SPLIT, BUSY),
+    empty(&["workloads"], &["Namespaces", "Pods", "Owners"], &["Idle GPU-hours"], SPLIT, BUSY),
     empty(
         &["detail"],
-        &["Utilisation", "Memory traffic", "Video engines"],
+        &["Memory traffic", "Video engines"],
         &[],
-        &["dense-16x7"],
-        PROFILING,
+        SPLIT,
+        "NVML tells these of whole GPUs alone",
+    ),
+    empty(
+        &["detail"],
+        &["Tensor cores and memory"],
+        &[],
+        &["a100-mig-mixed", "t4-l4-mixed", "geforce-3090"],
+        "NVML profiles from Hopper on",
     ),
     empty(
         &["mig"],

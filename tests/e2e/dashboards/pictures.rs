@@ -121,7 +121,7 @@ fn record() {
     let folder = std::env::var(FOLDER).unwrap();
     let server = ApiServer::start();
     let (first, gpus, _) = node("gpu-a1", "dgx-h100", &server);
-    let (second, whole, split) = node("gpu-b1", "a100-mig-mixed", &server);
+    let (second, whole, split) = node("gpu-b1", "h200-mig-and-whole", &server);
     let share = |n: usize| format!("{}::{n}", gpus[5]);
     let pods = vec![
         held("vision", "train-resnet-0", &[(GPU, &gpus[0]), (GPU, &gpus[1])]),
@@ -148,7 +148,7 @@ fn record() {
     std::thread::sleep(Duration::from_secs(u64::from(RUN / 2)));
     // An application's fault, one for which an alert fires, and a GPU that gets hot.
     first.exporter.control(&["gpu 2 xid 31", "gpu 1 set temperature 86", "gpu 4 set load 1"]);
-    second.exporter.control(&["gpu 2 xid 94", "gpu 2 add ecc_dbe_volatile 1"]);
+    second.exporter.control(&["gpu 0 xid 94", "gpu 0 add ecc_dbe_volatile 1"]);
     std::thread::sleep(Duration::from_secs(u64::from(RUN / 2)));
 
     let until = now() - 1.0;

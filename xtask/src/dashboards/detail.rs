@@ -79,8 +79,8 @@ fn usage(query: &Query<'static>) -> Vec<Panel> {
         Panel::lines(
             "Utilisation",
             "Share of time during which any kernel ran. 100 % does not mean that all of the GPU \
-             was busy. NVML has none for MIG instances: their lines appear once profiling metrics \
-             are served.",
+             was busy. Of MIG instances it is the time during which their engines worked, from \
+             Hopper on; before, NVML has none.",
         )
         .share()
         .query(query.utilisation(), DEVICE),
@@ -93,12 +93,23 @@ fn usage(query: &Query<'static>) -> Vec<Panel> {
             "Share of time during which device memory was read or written.",
         )
         .share()
+        .size(8, 8)
         .query(query.gpu("DCGM_FI_DEV_MEM_COPY_UTIL"), GPU),
+        Panel::lines(
+            "Tensor cores and memory",
+            "Share of cycles in which tensor cores worked, and in which device memory sent or \
+             received data: how well a busy GPU is used. From Hopper on, MIG instances too.",
+        )
+        .share()
+        .size(8, 8)
+        .query(query.device("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"), format!("tensor {DEVICE}"))
+        .query(query.device("DCGM_FI_PROF_DRAM_ACTIVE"), format!("memory {DEVICE}")),
         Panel::lines(
             "Video engines",
             "Share of time during which the video encoder and decoder worked.",
         )
         .share()
+        .size(8, 8)
         .query(engines("DCGM_FI_DEV_ENC_UTIL"), format!("encoder {GPU}"))
         .query(engines("DCGM_FI_DEV_DEC_UTIL"), format!("decoder {GPU}")),
     ]

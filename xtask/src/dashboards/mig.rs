@@ -15,9 +15,9 @@ const INSTANCE: &str = "GPU_I_ID!=\"\"";
 const NOTE: &str = "\
 A MIG instance has readings of its own for memory, and for XIDs that the driver attributes to it. \
 Temperature, power, clocks, ECC and links are the board's: the exporter repeats them on each \
-instance, as dcgm-exporter does, and the panels here show each board once. NVML has no \
-utilisation of instances; panels of utilisation fill once profiling metrics are served (Hopper and \
-newer). Sums of power over instances, as other dashboards have them, count a board up to seven \
+instance, as dcgm-exporter does, and the panels here show each board once. Utilisation of \
+instances is the time during which their engines worked, which NVML tells from Hopper on; of A100 \
+and A30 it has none. Sums of power over instances, as other dashboards have them, count a board up to seven \
 times.";
 
 pub(super) fn board(query: &Query<'static>) -> Board {
@@ -169,8 +169,8 @@ fn over_time(query: &Query<'static>) -> Vec<Panel> {
             ),
         Panel::lines(
             "Utilisation by instance",
-            "Share of time during which the instance's engines were active. Empty until \
-             profiling metrics are served: NVML has no other utilisation of instances.",
+            "Share of time during which the instance's engines worked, from Hopper on; of A100 \
+             and A30 NVML has none.",
         )
         .share()
         .query(device("DCGM_FI_PROF_GR_ENGINE_ACTIVE"), DEVICE),

@@ -46,13 +46,10 @@ const BASE_UNITS: &[&str] = &[
     "state",
 ];
 
-/// What NVML has no call for; their names are those of both sets and their unit is a ratio.
-const PROFILING: &str = "DCGM_FI_PROF_";
-
 /// What a field is called, by its legacy name. Names of what the exporter serves beside fields
 /// stand for themselves; the tests look them up.
 pub(super) fn named<'a>(fields: &'a Fields, legacy: &'a str, names: Names) -> Outcome<Named<'a>> {
-    if !legacy.starts_with("DCGM_FI_") || legacy.starts_with(PROFILING) {
+    if !legacy.starts_with("DCGM_FI_") {
         return Ok(Named { name: legacy, conversion: "" });
     }
     let (name, unit) = (fields.name(legacy, names)?, fields.unit(legacy, names)?);

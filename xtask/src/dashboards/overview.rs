@@ -146,8 +146,9 @@ fn fleet(query: &Query<'static>) -> Vec<Panel> {
         .share(),
         Panel::stat(
             "Mean utilisation",
-            "Mean over all GPUs of the share of time during which any kernel ran. NVML has no \
-             utilisation of MIG instances: they count only once profiling metrics are served.",
+            "Mean over all GPUs of the share of time during which any kernel ran. MIG \
+             instances count by the time during which their engines worked, from Hopper on; \
+             before, NVML has no utilisation of them.",
             format!("avg({})", query.utilisation()),
         )
         .share(),

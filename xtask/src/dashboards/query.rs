@@ -111,7 +111,7 @@ impl<'a> Query<'a> {
     }
 
     /// How busy each GPU or MIG instance is. NVML says nothing about instances; the profiling
-    /// metric takes their place as soon as it is served.
+    /// metric takes their place from Hopper on.
     pub(super) fn utilisation(&self) -> String {
         let engine = self.device("DCGM_FI_PROF_GR_ENGINE_ACTIVE");
         format!("({} or {engine})", self.device("DCGM_FI_DEV_GPU_UTIL"))

@@ -18,7 +18,7 @@ honours the exporter's labels (`honorLabels: true`) or not, in which case it cal
 `exported_namespace` and `exported_pod`. **Parts**: a MIG instance counts as its share of the \
 memory of all instances of its board, and a device that several pods share in equal parts; \
 energy, hours and cost are divided in the same way. **Utilisation and memory** are those of the \
-device, also where pods share it; for MIG instances NVML has no utilisation.";
+device, also where pods share it; of MIG instances NVML tells it from Hopper on.";
 
 pub(super) fn board(query: &Query<'static>) -> Board {
     let all = pods::held(query, Which::All);

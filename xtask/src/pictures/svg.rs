@@ -202,12 +202,17 @@ fn fitted(words: &str, size: f64, room: f64) -> String {
     cut.trim_end().to_owned() + "…"
 }
 
+/// The points as a path; those on a level line between others are left out.
 fn way(points: &[(f64, f64)]) -> String {
     let mut way = String::new();
-    for (index, (x, y)) in points.iter().enumerate() {
+    let heights: Vec<String> = points.iter().map(|(_, y)| format!("{y:.1}")).collect();
+    for (index, ((x, _), y)) in points.iter().zip(&heights).enumerate() {
+        let before = index.checked_sub(1).and_then(|before| heights.get(before));
+        if before == Some(y) && heights.get(index + 1) == Some(y) {
+            continue;
+        }
         let letter = if index == 0 { 'M' } else { 'L' };
-        let y = format!("{y:.1}");
-        let _ = write!(way, "{letter}{x:.0} {}", y.strip_suffix(".0").unwrap_or(&y));
+        let _ = write!(way, "{letter}{x:.0} {}", y.strip_suffix(".0").unwrap_or(y));
     }
     way
 }
