@@ -230,7 +230,8 @@ fn check_says_what_matched_and_what_did_not() {
     let (code, out, log) = setup.args(["check"]).run();
     assert_eq!(code, 2, "{out}\n{log}");
     assert!(out.contains("unmatched: 1 ids: no_such_device"), "{out}");
-    let stranger = "Gpu(\"GPU-00000000-0000-0000-0000-000000000000\") (nvidia.com/gpu) of ml/a main";
+    let stranger =
+        "Gpu(\"GPU-00000000-0000-0000-0000-000000000000\") (nvidia.com/gpu) of ml/a main";
     assert!(out.contains(stranger), "{out}");
     drop(kubelet);
     let (setup, path) = self::beside_a_kubelet("t4-l4-mixed");
