@@ -1,7 +1,7 @@
 //! `check`'s part on pods: what the kubelet lists, and what matched and why not.
 
 use super::line;
-use crate::attribution::{DeviceKey, assign, poller};
+use crate::attribution::{DeviceKey, Holding, assign, poller};
 use crate::config::Kubernetes;
 use crate::sampler::snapshot::Snapshot;
 use crate::service::attribution::poll_settings;
@@ -55,12 +55,7 @@ pub(super) fn report(out: &mut String, kubernetes: &Kubernetes, snapshot: &Snaps
     for (reason, count) in &ids.unmatched {
         line(out, format_args!("  unmatched: {count} ids: {reason}"));
     }
-    for stranger in assignment.strangers.iter().take(STRANGERS) {
-        let container = &stranger.container;
-        let place = format!("{}/{} {}", container.namespace, container.pod, container.name);
-        let (target, resource) = (&stranger.id.target, stranger.resource.escape_debug());
-        line(out, format_args!("    {target:?} ({resource}) of {}", place.escape_debug()));
-    }
+    strangers(out, &assignment.strangers);
     for (resource, id) in &allocations.unknown {
         line(
             out,
@@ -84,6 +79,15 @@ pub(super) fn report(out: &mut String, kubernetes: &Kubernetes, snapshot: &Snaps
         return false;
     }
     true
+}
+
+fn strangers(out: &mut String, strangers: &[&Holding]) {
+    for stranger in strangers.iter().take(STRANGERS) {
+        let container = &stranger.container;
+        let place = format!("{}/{} {}", container.namespace, container.pod, container.name);
+        let (target, resource) = (&stranger.id.target, stranger.resource.escape_debug());
+        line(out, format_args!("    {target:?} ({resource}) of {}", place.escape_debug()));
+    }
 }
 
 fn device(key: DeviceKey) -> String {
