@@ -8,6 +8,9 @@ use super::history::age;
 /// Counters are compared with what they were this long ago.
 const MINUTE: Duration = Duration::from_secs(60);
 
+/// Passes closer than this to the last one kept are compared and not kept.
+const GRAIN: Duration = Duration::from_secs(5);
+
 /// Makes the enumeration of signs and the fields that they are read from.
 macro_rules! signs {
     ($($(#[doc = $doc:literal])+ $sign:ident = $field:literal,)+) => {
@@ -141,7 +144,9 @@ impl Trend {
                 *grown = growth.map(|(now, then)| now - then).filter(|grown| *grown >= 0.0);
             }
         }
-        self.0.push_back((at, signs));
+        if self.0.back().is_none_or(|(last, _)| age(*last, at) >= GRAIN) {
+            self.0.push_back((at, signs));
+        }
         signs
     }
 }
@@ -180,6 +185,18 @@ mod tests {
         assert_eq!((signs.grown(Sign::PcieReplays), signs.over()), (Some(1.0), MINUTE));
         let signs = trend.follow(replays(8.0), at(150));
         assert_eq!(signs.grown(Sign::PcieReplays), Some(0.0));
+    }
+
+    #[test]
+    fn many_passes_take_no_more_room_than_few() {
+        let mut trend = Trend::default();
+        for tenth in 0..2000 {
+            let now = at(0) + Duration::from_millis(tenth * 100);
+            let signs = trend.follow(replays(tenth as f64), now);
+            let growth = signs.grown(Sign::PcieReplays).unwrap_or_default();
+            assert!(growth <= 650.0, "{growth} in {:?}", signs.over());
+        }
+        assert!(trend.0.len() <= 14, "{}", trend.0.len());
     }
 
     #[test]
