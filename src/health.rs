@@ -3,8 +3,9 @@
 
 use std::time::{Duration, SystemTime};
 
+use crate::catalogue::Sign;
 use crate::sampler::history::History;
-use crate::sampler::signs::{Sign, Signs};
+use crate::sampler::signs::Signs;
 use crate::sampler::snapshot::Status;
 use crate::xid::{self, Class, Severity};
 
@@ -129,6 +130,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Vec<Finding> {
         findings.memory(signs);
         findings.pcie(signs);
         findings.nvlink(signs);
+        findings.inforom(signs);
         findings.clocks(signs);
         findings.driver(signs);
     }
@@ -213,11 +215,14 @@ impl Findings {
         note(crc, "DCGM_FR_NVLINK_CRC_ERROR_THRESHOLD");
     }
 
-    fn clocks(&mut self, signs: &Signs) {
+    fn inforom(&mut self, signs: &Signs) {
         let valid = signs.get(Sign::InforomValid);
         self.known(Watch::Inforom, valid.is_some());
         let damaged = valid.is_some_and(|valid| valid < 1.0);
         self.note_if(damaged, Watch::Inforom, Verdict::Fail, "DCGM_FR_CORRUPT_INFOROM");
+    }
+
+    fn clocks(&mut self, signs: &Signs) {
         let reasons = signs.get(Sign::ClockReasons);
         let has = |bit: u64| reasons.is_some_and(|mask| whole(mask) & bit != 0);
         let held = signs.grown(Sign::ThermalViolation).map(|nanoseconds| nanoseconds / 1e9);

@@ -30,6 +30,7 @@ mod rows_throttling;
 mod rows_unserved;
 mod rows_utilisation;
 pub mod selection;
+mod sign;
 
 pub use call::{Call, Fact, FieldValueRead, Number, Numbers, RateRead, Scope};
 pub use counters::{CountersError, Parsed, default_selection, parse};
@@ -37,6 +38,7 @@ pub use field::{Entity, Field, History, Kind, Read, Value};
 pub use gpm::GpmMetric;
 pub use plan::Plan;
 pub use selection::{MetricNames, Row, Selection};
+pub use sign::Sign;
 
 /// All tables of rows with their titles, in the order of docs/metrics.md and metrics.csv.
 pub const TABLES: &[(&str, &[Field])] = &[

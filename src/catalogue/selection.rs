@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::field::{Field, Kind, Read};
 use super::fields;
-use crate::sampler::signs::Sign;
+use super::sign::Sign;
 
 /// Which generation of DCGM's names is served (`--metric-names`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]

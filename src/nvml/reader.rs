@@ -16,11 +16,11 @@ use super::rates::Rates;
 use super::raw::Handle;
 use super::work::{Work, each_link, links};
 use crate::catalogue::plan::Plan;
-use crate::catalogue::{Call, Fact, Number, Numbers, Selection};
+use crate::catalogue::{Call, Fact, Number, Numbers, Selection, Sign};
 use crate::config::{DeviceSelector, GpuId, InstanceId};
 use crate::sampler::incidents::Incidents;
 use crate::sampler::pods::ProcRoot;
-use crate::sampler::signs::{Sign, Signs, Trend};
+use crate::sampler::signs::{Signs, Trend};
 use crate::sampler::snapshot::{GpuIdentity, GpuReading, InstanceReading, Sample};
 
 /// The `InfoROM` is read from flash.

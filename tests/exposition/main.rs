@@ -8,4 +8,5 @@ mod golden;
 mod names;
 mod parser;
 mod properties;
+mod sharers;
 mod support;
