@@ -298,6 +298,20 @@ impl Exporter {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// The names of its threads but those of the HTTP server's runtime, which come and go with
+    /// whoever scrapes at the moment.
+    pub(crate) fn threads(&self) -> Vec<String> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let mut names: Vec<String> = tasks
+            // A thread may end between being listed and being read.
+            .filter_map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).ok())
+            .map(|name| name.trim_end().to_owned())
+            .filter(|name| name != "http")
+            .collect();
+        names.sort();
+        names
+    }
+
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
