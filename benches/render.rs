@@ -80,6 +80,7 @@ impl Rendering {
             settings: Settings {
                 labels,
                 attribution,
+                usage: Vec::new(),
                 openmetrics: false,
                 max_age,
                 xid_window: max_age,
@@ -173,6 +174,7 @@ fn gpu(index: u32, instances: u32) -> Gpu {
         labels: vec![(0, "570.86.15".into())],
         texts: Vec::new(),
         instances: (0..instances).map(|id| instance(index, id)).collect(),
+        mig_slices: (instances > 0).then_some(7),
         unsupported: Vec::new(),
         processes: None,
         signs: None,

@@ -13,4 +13,5 @@ pub mod publisher;
 pub mod sampler;
 pub mod service;
 pub mod telemetry;
+pub mod usage;
 pub mod xid;

@@ -229,6 +229,7 @@ fn page_settings(config: &Config) -> PageSettings {
             replace_blanks: config.replace_blanks,
         },
         attribution: attribution::scheme(&config.kubernetes),
+        usage: config.kubernetes.usage.clone(),
         openmetrics: config.openmetrics,
         max_age: config.interval * STALE_INTERVALS + PASS_DEADLINE,
         xid_window: config.xid_window,

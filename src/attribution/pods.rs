@@ -28,6 +28,19 @@ impl PodTable {
         Some(&**self.pods.get(namespace)?.get(name)?)
     }
 
+    /// The same, to be kept.
+    #[must_use]
+    pub fn get_shared(&self, namespace: &str, name: &str) -> Option<Arc<PodFacts>> {
+        self.pods.get(namespace)?.get(name).cloned()
+    }
+
+    /// All pods, by namespace and name, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = ((&str, &str), &PodFacts)> {
+        self.pods.iter().flat_map(|(namespace, pods)| {
+            pods.iter().map(move |(name, facts)| ((namespace.as_str(), name.as_str()), &**facts))
+        })
+    }
+
     /// Adds a pod, or replaces what is known of it.
     pub fn insert(&mut self, namespace: &str, name: &str, facts: PodFacts) {
         self.pods.entry(namespace.to_owned()).or_default().insert(name.to_owned(), Arc::new(facts));

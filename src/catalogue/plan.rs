@@ -169,7 +169,7 @@ impl Plan {
             draft.add(row.field, Taker::Row(at));
         }
         let served = u16::try_from(selection.rows.len()).unwrap_or(u16::MAX);
-        for (at, field) in (served..).zip(&selection.signs) {
+        for (at, field) in (served..).zip(selection.unserved()) {
             draft.add(field, Taker::Row(at));
         }
         for (at, row) in (0..).zip(&selection.labels) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::field::{Field, Kind, Read};
 use super::fields;
+use super::meter::Meter;
 use super::sign::Sign;
 
 /// Which generation of DCGM's names is served (`--metric-names`).
@@ -42,6 +43,9 @@ pub struct Selection {
     /// Fields that are read for a judgement and not served, in the order of `Sign::ALL`. Samples
     /// refer to them by positions behind those of `rows`.
     pub signs: Vec<&'static Field>,
+    /// Fields that are read for the accounts of devices' users and not served, in the order of
+    /// `Meter::ALL`, with positions behind those of `signs`.
+    pub meters: Vec<&'static Field>,
 }
 
 impl Selection {
@@ -50,7 +54,27 @@ impl Selection {
     pub fn field(&self, at: u16) -> Option<&'static Field> {
         let at = usize::from(at);
         let served = self.rows.get(at).map(|row| row.field);
-        served.or_else(|| self.signs.get(at.checked_sub(self.rows.len())?).copied())
+        served.or_else(|| self.unserved().nth(at.checked_sub(self.rows.len())?))
+    }
+
+    /// Fields that are read and not served, in the order of their positions.
+    pub(super) fn unserved(&self) -> impl Iterator<Item = &'static Field> {
+        self.signs.iter().chain(&self.meters).copied()
+    }
+
+    /// What a sample is read for, if for accounts.
+    #[must_use]
+    pub fn meter(&self, at: u16) -> Option<Meter> {
+        let served = self.rows.len() + self.signs.len();
+        let at = usize::from(at).checked_sub(served)?;
+        Meter::ALL.get(at).copied().filter(|_| !self.meters.is_empty())
+    }
+
+    /// Adds what is read for accounts.
+    #[must_use]
+    pub fn with_meters(mut self) -> Self {
+        self.meters = named(Meter::ALL.iter().map(|meter| meter.field()));
+        self
     }
 
     /// Whether the health of GPUs is to be judged.
@@ -63,11 +87,12 @@ impl Selection {
     #[must_use]
     pub(super) fn with_signs(mut self) -> Self {
         if self.rows.iter().any(|row| matches!(row.field.read, Read::Health)) {
-            let fields = Sign::ALL
-                .iter()
-                .filter_map(|sign| fields().find(|field| field.name == sign.field()));
-            self.signs = fields.collect();
+            self.signs = named(Sign::ALL.iter().map(|sign| sign.field()));
         }
         self
     }
+}
+
+fn named(names: impl Iterator<Item = &'static str>) -> Vec<&'static Field> {
+    names.filter_map(|name| fields().find(|field| field.name == name)).collect()
 }

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::ValueEnum as _;
+
 use super::args::KubernetesArgs;
 use super::check::path;
 use super::duration::{self, parse_go};
@@ -12,6 +14,7 @@ use super::machine::Machine;
 use super::settings::{GpuIdType, Kubernetes};
 use super::typed::Typed;
 use crate::exposition::Show;
+use crate::usage::By;
 
 /// The kubelet answers 100 questions a second to all who ask; one a second is plenty.
 const POLL_MIN: Duration = Duration::from_secs(1);
@@ -43,6 +46,8 @@ pub(super) fn check(
         kubelet_socket: kubelet_socket(&args.pod_resources_kubelet_socket, found),
         resource_names: texts(&args.nvidia_resource_names),
         hpc_job_mapping: path(args.hpc_job_mapping_dir.as_ref()),
+        usage: usage(args.usage_by.as_ref(), enabled, found),
+        usage_uids: args.usage_by.as_ref().is_some_and(|typed| !typed.text.is_empty()),
         container_runtime: container_runtime(args, enabled, found),
     }
 }
@@ -84,6 +89,32 @@ fn poll_interval(typed: Option<&Typed>, passes: Duration, found: &mut Findings) 
             POLL_MIN
         }
     }
+}
+
+fn usage(typed: Option<&Typed>, kubernetes: bool, found: &mut Findings) -> Vec<By> {
+    let Some(typed) = typed.filter(|typed| !typed.text.trim().is_empty()) else {
+        return if kubernetes { vec![By::Pod] } else { Vec::new() };
+    };
+    let mut kinds = Vec::new();
+    for item in typed.text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+        match By::from_str(item, false) {
+            Ok(By::Pod) if !kubernetes => {
+                found.refuse(typed, "pod needs --kubernetes, by which it is known who holds a GPU");
+            }
+            Ok(by) if !kinds.contains(&by) => kinds.push(by),
+            Ok(_) => {}
+            Err(_) if item == "none" => {}
+            Err(_) => found.refuse(
+                typed,
+                format!(
+                    "{item} is unknown; allowed: none, or any of pod, container, user, unit, \
+                    slurm-job, process with commas between them"
+                ),
+            ),
+        }
+    }
+    kinds.sort_unstable();
+    kinds
 }
 
 /// As the downward API tells it; else a pod's host name is its name, unless it has the node's.

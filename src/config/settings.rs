@@ -10,6 +10,7 @@ use super::selector::DeviceSelector;
 use crate::catalogue::MetricNames;
 use crate::exposition::Show;
 use crate::telemetry::log::LogSettings;
+use crate::usage::By;
 
 /// One validated configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -229,6 +230,10 @@ pub struct Kubernetes {
     pub resource_names: Vec<String>,
     /// Directory of job files.
     pub hpc_job_mapping: Option<PathBuf>,
+    /// Whose use of GPUs is told, each kind once.
+    pub usage: Vec<By>,
+    /// Whether the API server is asked for pods' UIDs to tell apart those that share a GPU.
+    pub usage_uids: bool,
     /// Container runtime's socket, if containers are to be named.
     pub container_runtime: Option<PathBuf>,
 }

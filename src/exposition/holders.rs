@@ -8,20 +8,28 @@ use super::roster::Member;
 use super::sharing::Sharing;
 use super::split::Split;
 use super::text::Writer;
+use super::usage::missing;
 use crate::attribution::{Allocations, DeviceKey};
 use crate::catalogue::Value;
-use crate::sampler::snapshot::InstanceIdentity;
+use crate::sampler::snapshot::{GpuReading, InstanceIdentity};
+use crate::usage::{UNKNOWN_UID, Usage};
 
 const ONE: Value = Value::Int(1);
 
 /// Writes the families; nothing unless pods are asked for and known.
-pub(super) fn write(writer: &mut Writer, members: &[Member<'_>], sharing: &Sharing<'_>) {
-    let Some(allocations) = sharing.attribution.allocations.as_deref() else { return };
-    pods(writer, members, sharing);
-    allocated(writer, members, sharing);
-    resources(writer, allocations, sharing);
-    ids(writer, sharing);
-    missing_splits(writer, members, sharing);
+pub(super) fn write(
+    writer: &mut Writer,
+    members: &[Member<'_>],
+    sharing: &Sharing<'_>,
+    usage: &Usage,
+) {
+    if let Some(allocations) = sharing.attribution.allocations.as_deref() {
+        pods(writer, members, sharing);
+        allocated(writer, members, sharing);
+        resources(writer, allocations, sharing);
+        ids(writer, sharing);
+    }
+    missing_splits(writer, members, sharing, usage);
 }
 
 fn pods(writer: &mut Writer, members: &[Member<'_>], sharing: &Sharing<'_>) {
@@ -117,34 +125,46 @@ fn ids(writer: &mut Writer, sharing: &Sharing<'_>) {
     });
 }
 
-/// Says where the values of a device's sharers are missing, and why.
-fn missing_splits(writer: &mut Writer, members: &[Member<'_>], sharing: &Sharing<'_>) {
+/// Says where the values of a device's users are missing, and why.
+fn missing_splits(
+    writer: &mut Writer,
+    members: &[Member<'_>],
+    sharing: &Sharing<'_>,
+    usage: &Usage,
+) {
     const NAME: &str = "nvml_exporter_process_split_missing";
-    if !sharing.settings.attribution.split {
-        return;
-    }
-    writer.gauge(NAME, "Families that are not divided among the GPU's sharers.", |writer| {
+    writer.gauge(NAME, "Families that are not divided among the GPU's users.", |writer| {
         for member in members {
             let Some(reading) = member.reading() else { continue };
-            let whole = DeviceKey { gpu: member.identity.index, instance: None };
-            let instances = member.instances.iter().map(|one| one.identity.gpu_instance);
-            let mut devices = instances.map(|id| DeviceKey { instance: Some(id), ..whole });
-            let unknown = sharing.lacks_uid(whole) || devices.any(|key| sharing.lacks_uid(key));
-            for (family, split) in Split::ALL {
-                let processes = reading.processes.as_ref();
-                let unread = processes.and_then(|processes| split.missing(processes));
-                for reason in unread.into_iter().chain(unknown.then_some(UNKNOWN_UID)) {
-                    let further = vec![("family", family), ("reason", reason)];
-                    let block = block(member, None, further, sharing);
-                    writer.sample(NAME, block.as_str(), ONE);
-                }
+            let mut all: Vec<(String, &str)> = missing(usage, member.identity.index).collect();
+            if sharing.settings.attribution.split && sharing.attribution.allocations.is_some() {
+                all.extend(unsplit(member, reading, sharing));
+            }
+            for (family, reason) in &all {
+                let further = vec![("family", family.as_str()), ("reason", *reason)];
+                let block = block(member, None, further, sharing);
+                writer.sample(NAME, block.as_str(), ONE);
             }
         }
     });
 }
 
-/// The API server has not told the UID of a pod, by which its processes are known.
-const UNKNOWN_UID: &str = "pod_uid_unknown";
+fn unsplit(
+    member: &Member<'_>,
+    reading: &GpuReading,
+    sharing: &Sharing<'_>,
+) -> Vec<(String, &'static str)> {
+    let whole = DeviceKey { gpu: member.identity.index, instance: None };
+    let instances = member.instances.iter().map(|one| one.identity.gpu_instance);
+    let mut devices = instances.map(|id| DeviceKey { instance: Some(id), ..whole });
+    let unknown = sharing.lacks_uid(whole) || devices.any(|key| sharing.lacks_uid(key));
+    let of = |(family, split): (&str, Split)| {
+        let unread = reading.processes.as_ref().and_then(|processes| split.missing(processes));
+        let reasons = unread.into_iter().chain(unknown.then_some(UNKNOWN_UID));
+        reasons.map(|reason| (family.to_owned(), reason)).collect::<Vec<_>>()
+    };
+    Split::ALL.into_iter().flat_map(of).collect()
+}
 
 fn each_device<'a>(
     members: &[Member<'a>],

@@ -19,6 +19,7 @@ pub mod scheme;
 mod sharing;
 mod split;
 mod text;
+mod usage;
 
 pub use format::{Encoding, Format};
 pub use page::{Body, Page};

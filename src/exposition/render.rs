@@ -10,10 +10,12 @@ use super::roster::{Member, roster};
 use super::scheme::Settings;
 use super::sharing::Sharing;
 use super::text::Writer;
-use super::{families, health, holders, inventory};
+use super::usage::Accounts;
+use super::{families, health, holders, inventory, usage};
 use crate::attribution::{Attribution, assign};
 use crate::sampler::snapshot::Snapshot;
 use crate::telemetry::Telemetry;
+use crate::usage::{Ledger, Usage};
 
 /// Makes pages, one after the other.
 #[derive(Debug, Default)]
@@ -21,6 +23,8 @@ pub struct Renderer {
     /// Lengths of the last page, in bytes.
     text: usize,
     openmetrics: usize,
+    /// Counters go on from page to page.
+    ledger: Ledger,
 }
 
 impl Renderer {
@@ -36,7 +40,10 @@ impl Renderer {
         let assignment = &assign(snapshot, attribution);
         let sharing = Sharing { settings, assignment, attribution };
         let members = &roster(snapshot, settings, now);
-        let part = Part { snapshot, settings, sharing, telemetry, now, members };
+        let usage = &Usage::of(snapshot, (assignment, attribution), &settings.usage);
+        self.ledger.charge(snapshot, usage, settings.max_age);
+        let accounts = Accounts { usage, ledger: &self.ledger };
+        let part = Part { snapshot, settings, sharing, accounts, telemetry, now, members };
         Page {
             text: Body::new(fill(&mut self.text, |out| part.write(out, Format::Text))),
             openmetrics: settings.openmetrics.then(|| {
@@ -50,6 +57,7 @@ struct Part<'a> {
     snapshot: &'a Snapshot,
     settings: &'a Settings,
     sharing: Sharing<'a>,
+    accounts: Accounts<'a>,
     telemetry: &'a Telemetry,
     now: SystemTime,
     members: &'a [Member<'a>],
@@ -62,7 +70,8 @@ impl Part<'_> {
         let mut writer = Writer::new(out, format);
         families::write(&mut writer, &snapshot.selection, members, &self.sharing, self.now);
         inventory::write(&mut writer, snapshot, members, labels);
-        holders::write(&mut writer, members, &self.sharing);
+        holders::write(&mut writer, members, &self.sharing, self.accounts.usage);
+        usage::write(&mut writer, members, self.accounts, settings);
         health::write(&mut writer, snapshot, members, labels, self.now);
         match format {
             Format::Text => self.telemetry.encode_text(writer.text()),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::usage::By;
+
 /// The spelling of the host label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HostLabel {
@@ -114,6 +116,8 @@ pub struct Settings {
     pub labels: LabelScheme,
     /// How the users of devices are shown.
     pub attribution: AttributionScheme,
+    /// Whose use of devices is told, each once.
+    pub usage: Vec<By>,
     /// Whether the `OpenMetrics` page is made too (`--openmetrics`).
     pub openmetrics: bool,
     /// A GPU whose reading is older has no device series and counts as down, reason `stale`.

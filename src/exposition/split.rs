@@ -1,7 +1,11 @@
 //! What each sharer of a device has of it, by its processes.
 
+use std::sync::Arc;
+
 use crate::catalogue::Value;
+use crate::sampler::owners::Owner;
 use crate::sampler::snapshot::Processes;
+use crate::usage::{NOT_VISIBLE, is_hidden};
 
 /// A family whose series are divided among the pods that share a device. dcgm-exporter knows
 /// these two, by their classic names.
@@ -40,24 +44,25 @@ impl Split {
         if self.missing(processes).is_some() {
             return None;
         }
-        let is_pods = |uid: &Option<std::sync::Arc<str>>| uid.as_deref() == Some(pod_uid);
+        let is_pods = |owner: &Option<Arc<Owner>>| {
+            owner.as_ref().and_then(|owner| owner.pod_uid.as_deref()) == Some(pod_uid)
+        };
         match (self, whose) {
             (Self::Utilization, Whose::Board) => {
                 let all = processes.utilization.as_ref().ok()?;
-                let own = all.iter().filter(|process| is_pods(&process.pod_uid));
+                let own = all.iter().filter(|process| is_pods(&process.owner));
                 Some(Value::Uint(own.map(|process| u64::from(process.sm_percent)).sum()))
             }
             // NVML does not tell the utilisation of a process in an instance.
             (Self::Utilization, Whose::Instance(_)) => None,
             (Self::Memory, _) => {
                 let all = processes.running.as_ref().ok()?;
-                let own =
-                    all.iter().filter(|process| is_pods(&process.pod_uid)).filter(|process| {
-                        match whose {
-                            Whose::Board => true,
-                            Whose::Instance(id) => process.gpu_instance == Some(id),
-                        }
-                    });
+                let own = all.iter().filter(|process| is_pods(&process.owner)).filter(|process| {
+                    match whose {
+                        Whose::Board => true,
+                        Whose::Instance(id) => process.gpu_instance == Some(id),
+                    }
+                });
                 // A process whose memory is not told makes the sum unknown.
                 let bytes: Option<u64> = own.map(|process| process.used_bytes).sum();
                 Some(Value::Uint(bytes? / MIB))
@@ -71,18 +76,12 @@ impl Split {
             Self::Utilization => processes.utilization.as_ref().err(),
             Self::Memory => processes.running.as_ref().err(),
         };
-        let count = processes.running.as_ref().map_or(0, Vec::len)
-            + processes.utilization.as_ref().map_or(0, Vec::len);
         match failed {
             Some(code) => Some(code),
-            None if processes.visible == 0 && count > 0 => Some(NOT_VISIBLE),
-            None => None,
+            None => is_hidden(processes).then_some(NOT_VISIBLE),
         }
     }
 }
-
-/// The exporter is not in the node's process namespace (`hostPID`).
-const NOT_VISIBLE: &str = "processes_not_visible";
 
 /// Whether a family's series are divided among the pods that share a device.
 #[must_use]
@@ -95,17 +94,24 @@ mod tests {
     use super::*;
     use crate::sampler::snapshot::{ProcessMemory, ProcessUtilization};
 
+    fn owner(uid: &str) -> Arc<Owner> {
+        Arc::new(Owner { pod_uid: Some(uid.into()), ..Owner::default() })
+    }
+
     fn processes() -> Processes {
         let memory = |pid, uid: Option<&str>, used_bytes, gpu_instance| ProcessMemory {
             pid,
-            pod_uid: uid.map(Into::into),
+            owner: uid.map(owner),
             used_bytes,
             gpu_instance,
         };
         let sm = |pid, uid: &str, sm_percent| ProcessUtilization {
             pid,
-            pod_uid: Some(uid.into()),
+            owner: Some(owner(uid)),
             sm_percent,
+            memory_percent: 0,
+            encoder_percent: 0,
+            decoder_percent: 0,
         };
         Processes {
             running: Ok(vec![

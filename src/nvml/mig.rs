@@ -27,7 +27,11 @@ pub(super) struct Instance {
 
 /// Remembers what does not change, by MIG UUID: a UUID is never given twice.
 #[derive(Debug, Default)]
-pub(super) struct Known(HashMap<String, Facts>);
+pub(super) struct Known {
+    facts: HashMap<String, Facts>,
+    /// How many MIG devices the GPU can have.
+    pub(super) slots: Option<u32>,
+}
 
 /// What is known of one MIG device.
 #[derive(Debug, Default)]
@@ -66,6 +70,7 @@ pub(super) fn instances(
     // SAFETY: the handle is this session's; NVML itself refuses one whose device is gone.
     let device = unsafe { Device::new(parent.0, session.nvml()) };
     let slots = device.mig_device_count()?.min(SLOTS_MAX);
+    known.slots = Some(slots);
     let mut all = Instances::default();
     let mut grouped: BTreeMap<u32, Vec<Compute>> = BTreeMap::new();
     for slot in 0..slots {
@@ -77,7 +82,7 @@ pub(super) fn instances(
             Err(failed) => all.failed.push(failed),
         }
     }
-    known.0.retain(|uuid, _| grouped.values().flatten().any(|compute| compute.uuid == *uuid));
+    known.facts.retain(|uuid, _| grouped.values().flatten().any(|compute| compute.uuid == *uuid));
     for (id, mut group) in grouped {
         group.sort_by_key(|compute| compute.id);
         let Some(first) = group.first() else { continue };
@@ -114,7 +119,7 @@ impl Known {
         ask: impl FnOnce() -> Result<Placement, (&'static str, Code)>,
         failed: &mut Vec<(&'static str, Code)>,
     ) -> Result<Option<Placement>, Code> {
-        let Some(facts) = self.0.get_mut(uuid) else { return Ok(None) };
+        let Some(facts) = self.facts.get_mut(uuid) else { return Ok(None) };
         if facts.placed {
             return Ok(facts.placement);
         }
@@ -175,12 +180,12 @@ fn compute(
     // SAFETY: NVML has just given the handle.
     let device = unsafe { Device::new(raw, nvml) };
     let uuid = device.uuid().map_err(|error| ("nvmlDeviceGetUUID", Code::from(error)))?;
-    let profile = if let Some(facts) = known.0.get(&uuid) {
+    let profile = if let Some(facts) = known.facts.get(&uuid) {
         facts.profile.clone()
     } else {
         let name = device.name().map_err(|error| ("nvmlDeviceGetName", Code::from(error)))?;
         let profile = profile_of(&name);
-        known.0.insert(uuid.clone(), Facts { profile: profile.clone(), ..Facts::default() });
+        known.facts.insert(uuid.clone(), Facts { profile: profile.clone(), ..Facts::default() });
         profile
     };
     Ok((gpu_instance, Compute { handle: Handle(raw), id, uuid, profile }))
@@ -204,7 +209,8 @@ mod tests {
 
     /// What asking once, then twice more gives, the failures, and how often NVML was asked.
     fn ask(answers: &[Result<Placement, Code>]) -> (Vec<Option<Placement>>, usize, usize) {
-        let mut known = Known([("MIG-a".to_owned(), Facts::default())].into());
+        let mut known =
+            Known { facts: [("MIG-a".to_owned(), Facts::default())].into(), slots: None };
         let (mut failed, mut asked) = (Vec::new(), 0);
         let mut get = || {
             let answer = answers[asked.min(answers.len() - 1)].map_err(|code| ("call", code));
@@ -237,7 +243,8 @@ mod tests {
 
     #[test]
     fn a_gpu_that_is_gone_ends_the_walk() {
-        let mut known = Known([("MIG-a".to_owned(), Facts::default())].into());
+        let mut known =
+            Known { facts: [("MIG-a".to_owned(), Facts::default())].into(), slots: None };
         let lost = || Err(("call", Code::GPU_IS_LOST));
         let answer = known.placement("MIG-a", lost, &mut Vec::new());
         assert_eq!(answer, Err(Code::GPU_IS_LOST));

@@ -11,7 +11,7 @@ use super::library::Session;
 use super::raw::{Handle, Plain, nvml_call, zeroed};
 use super::work::Work;
 use crate::catalogue::Call;
-use crate::sampler::pods::Pods;
+use crate::sampler::owners::Owners;
 use crate::sampler::snapshot::{ProcessMemory, ProcessUtilization, Processes};
 
 /// Room for so many processes is offered first: more than a GPU has, so that one call will do.
@@ -53,7 +53,7 @@ pub(super) struct Watch {
     whole: [Support; 3],
     instances: [Support; 3],
     utilization: Support,
-    pods: Pods,
+    owners: Owners,
 }
 
 /// Whose processes to read.
@@ -65,6 +65,9 @@ pub(super) enum Of<'a> {
     /// lists its own processes.
     Instances(&'a [(u32, Vec<Handle>)]),
 }
+
+/// The newest sample of each process.
+type Newest = BTreeMap<u32, sys::nvmlProcessUtilizationSample_st>;
 
 /// Memory in use by instance and process; `None` where NVML does not tell.
 type Used = BTreeMap<(Option<u32>, u32), Option<u64>>;
@@ -84,21 +87,28 @@ impl Watch {
         let mut pids = BTreeSet::new();
         pids.extend(running.iter().flat_map(Used::keys).map(|(_, pid)| *pid));
         pids.extend(utilization.iter().flat_map(BTreeMap::keys));
-        self.pods.look_up(work.proc_root, pids);
-        let memory = |((gpu_instance, pid), used_bytes)| {
-            let pod_uid = self.pods.of(pid);
-            ProcessMemory { pid, pod_uid, used_bytes, gpu_instance }
+        self.owners.look_up(work.proc_root, pids);
+        let memory = |((gpu_instance, pid), used_bytes)| ProcessMemory {
+            pid,
+            owner: self.owners.of(pid),
+            used_bytes,
+            gpu_instance,
         };
-        let used = |(pid, sm_percent)| {
-            let pod_uid = self.pods.of(pid);
-            ProcessUtilization { pid, pod_uid, sm_percent }
-        };
+        let used =
+            |(pid, sample): (u32, sys::nvmlProcessUtilizationSample_st)| ProcessUtilization {
+                pid,
+                owner: self.owners.of(pid),
+                sm_percent: sample.smUtil,
+                memory_percent: percent(sample.memUtil),
+                encoder_percent: percent(sample.encUtil),
+                decoder_percent: percent(sample.decUtil),
+            };
         Processes {
             running: running.map(|all| all.into_iter().map(memory).collect()).map_err(Code::name),
             utilization: utilization
                 .map(|all| all.into_iter().map(used).collect())
                 .map_err(Code::name),
-            visible: self.pods.visible(),
+            visible: self.owners.visible(),
         }
     }
 
@@ -116,11 +126,7 @@ impl Watch {
     }
 
     /// Percent by process. NVML has none for GPUs in MIG mode, nor for instances.
-    fn utilization(
-        &mut self,
-        work: &mut Work<'_>,
-        of: &Of<'_>,
-    ) -> Result<BTreeMap<u32, u32>, Code> {
+    fn utilization(&mut self, work: &mut Work<'_>, of: &Of<'_>) -> Result<Newest, Code> {
         let Of::Whole(handle) = of else { return Err(Code::NOT_SUPPORTED) };
         if let Some(code) = self.utilization.refusal() {
             return Err(code);
@@ -268,10 +274,15 @@ fn recent() -> u64 {
 /// The newest sample of each process: nvml.h promises one a process and period, of processes
 /// that did something in it, so that a mean over samples would be too high. Samples that cannot
 /// be, which some drivers give, are left out.
-fn newest(mut samples: Vec<sys::nvmlProcessUtilizationSample_st>) -> BTreeMap<u32, u32> {
+fn newest(mut samples: Vec<sys::nvmlProcessUtilizationSample_st>) -> Newest {
     samples.retain(|sample| sample.pid != 0 && sample.smUtil <= 100);
     samples.sort_by_key(|sample| sample.timeStamp);
-    samples.into_iter().map(|sample| (sample.pid, sample.smUtil)).collect()
+    samples.into_iter().map(|sample| (sample.pid, sample)).collect()
+}
+
+/// Some drivers give what cannot be for engines that a process does not use.
+const fn percent(value: u32) -> u32 {
+    if value > 100 { 0 } else { value }
 }
 
 /// Lets a function of NVML fill a list: it is told the room there is, and tells how much it took,
@@ -353,8 +364,11 @@ mod tests {
             decUtil: 0,
         };
         let all = vec![sample(1, 5, 10), sample(2, 3, 20), sample(1, 4, 90), sample(2, 9, 4_000)];
-        assert_eq!(newest(all), [(1, 10), (2, 20)].into());
-        assert_eq!(newest(vec![sample(0, 1, 50)]), [].into());
+        let found = |all| -> Vec<(u32, u32)> {
+            newest(all).into_iter().map(|(pid, sample)| (pid, sample.smUtil)).collect()
+        };
+        assert_eq!(found(all), [(1, 10), (2, 20)]);
+        assert_eq!(found(vec![sample(0, 1, 50)]), []);
     }
 
     #[test]

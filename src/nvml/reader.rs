@@ -19,7 +19,7 @@ use crate::catalogue::plan::Plan;
 use crate::catalogue::{Call, Fact, Number, Numbers, Selection, Sign};
 use crate::config::{DeviceSelector, GpuId, InstanceId};
 use crate::sampler::incidents::Incidents;
-use crate::sampler::pods::ProcRoot;
+use crate::sampler::owners::ProcRoot;
 use crate::sampler::signs::{Signs, Trend};
 use crate::sampler::snapshot::{GpuIdentity, GpuReading, InstanceReading, Sample};
 
@@ -125,6 +125,7 @@ impl Reader {
                 labels: std::mem::take(&mut work.labels),
                 texts,
                 instances,
+                mig_slices: bound.known.slots.filter(|_| bound.mode.is_some_and(|(mig, _)| mig)),
                 unsupported: std::mem::take(&mut work.unsupported),
                 processes: work.processes.take(),
             }

@@ -16,7 +16,7 @@ use crate::catalogue::call::{LinkError, slot};
 use crate::catalogue::plan::{PlannedCall, Takers};
 use crate::catalogue::{Call, Number, Numbers, Value};
 use crate::sampler::incidents::Incidents;
-use crate::sampler::pods::ProcRoot;
+use crate::sampler::owners::ProcRoot;
 use crate::sampler::snapshot::{Processes, Sample};
 
 /// The reason of a row whose call answered, but not with a value that can be served: the older

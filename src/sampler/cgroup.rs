@@ -1,4 +1,5 @@
-//! Which pod a process belongs to, by the names that the kubelet gives cgroups. Pure.
+//! Whose a process is, by the names that the kubelet, container runtimes, systemd and Slurm give
+//! cgroups. Pure.
 
 /// Pod UIDs are at least so long: 36 characters, or 32 for a static pod, whose UID is a hash.
 const UID_MIN: usize = 32;
@@ -6,18 +7,20 @@ const UID_MIN: usize = 32;
 /// Longer names are nobody's UID.
 const UID_MAX: usize = 128;
 
+/// Container ids are SHA-256 sums.
+const CONTAINER_ID: usize = 64;
+
 /// The pod UID in the text of `/proc/<pid>/cgroup` (`cgroups(7)`), in the form that the API server
 /// writes it; `None` for a process of no pod.
 ///
-/// A line is `<hierarchy>:<controllers>:<path>`; cgroup v2 has one, v1 one a hierarchy. The kubelet
+/// Cgroup v2 has one line, v1 one a hierarchy. The kubelet
 /// names a pod's cgroup `pod<uid>` (driver `cgroupfs`) or `kubepods-…-pod<uid>.slice` (driver
 /// `systemd`, which has `_` for `-`). The outermost pod counts: it is the node's kubelet that hands
 /// out devices.
 #[must_use]
 pub fn pod_uid(cgroup: &str) -> Option<String> {
-    let paths = cgroup.lines().filter_map(|line| line.splitn(3, ':').nth(2));
     // A runtime that takes systemd's form for a path leaves `:` between its parts.
-    paths.flat_map(|path| path.split(['/', ':'])).find_map(uid_of_segment)
+    paths(cgroup).flat_map(|path| path.split(['/', ':'])).find_map(uid_of_segment)
 }
 
 fn uid_of_segment(segment: &str) -> Option<String> {
@@ -27,6 +30,93 @@ fn uid_of_segment(segment: &str) -> Option<String> {
     let is_uid = (UID_MIN..=UID_MAX).contains(&uid.len())
         && uid.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     is_uid.then_some(uid)
+}
+
+/// The id of the innermost container in the text of `/proc/<pid>/cgroup`: 64 hexadecimal digits,
+/// with the runtime's word before them (`docker-`, `cri-containerd-`, `crio-`, `libpod-`) or none;
+/// `None` for a process of no container.
+#[must_use]
+pub fn container_id(cgroup: &str) -> Option<String> {
+    paths(cgroup).find_map(|path| path.rsplit(['/', ':']).find_map(id_of_segment))
+}
+
+fn id_of_segment(segment: &str) -> Option<String> {
+    let name = segment.strip_suffix(".scope").unwrap_or(segment);
+    // Podman's and CRI-O's monitors are in a cgroup beside the container's.
+    let id = name.rsplit_once('-').map_or(name, |(_, id)| id);
+    let is_id = id.len() == CONTAINER_ID
+        && id.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && !name.contains("conmon");
+    is_id.then(|| id.to_owned())
+}
+
+/// The systemd unit in the text of `/proc/<pid>/cgroup`, as `systemctl status <pid>` names it: the
+/// innermost service, or scope where there is none; units of user managers included.
+#[must_use]
+pub fn unit(cgroup: &str) -> Option<String> {
+    let segments = || paths(cgroup).flat_map(|path| path.rsplit('/'));
+    // Below a delegated unit names are the unit's own affair, but for a user's manager.
+    let of =
+        |suffix: &str| segments().find(|name| name.len() > suffix.len() && name.ends_with(suffix));
+    of(".service").or_else(|| of(".scope")).map(unescape)
+}
+
+/// The Slurm job in the text of `/proc/<pid>/cgroup`: `job_<id>` below `slurm…`, with cgroup v1
+/// (`/slurm/uid_1000/job_42/step_0`) and v2 (`…/slurmstepd.scope/job_42/step_0`).
+#[must_use]
+pub fn slurm_job(cgroup: &str) -> Option<String> {
+    paths(cgroup).find_map(|path| {
+        let mut segments = path.split('/').skip_while(|segment| !is_slurm(segment));
+        segments.find_map(|segment| {
+            let id = segment.strip_prefix("job_")?;
+            let is_id = !id.is_empty() && id.len() < 20 && id.bytes().all(|b| b.is_ascii_digit());
+            is_id.then(|| id.to_owned())
+        })
+    })
+}
+
+fn is_slurm(segment: &str) -> bool {
+    segment == "slurm" || segment.starts_with("slurm_") || segment.ends_with("slurmstepd.scope")
+}
+
+/// systemd writes `\x2d` for a dash that is no separator.
+fn unescape(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some((before, after)) = rest.split_once("\\x") {
+        out.push_str(before);
+        let digits = after.get(..2);
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) if byte.is_ascii_graphic() => {
+                out.push(char::from(byte));
+                rest = &after[2..];
+            }
+            _ => {
+                out.push_str("\\x");
+                rest = after;
+            }
+        }
+    }
+    out + rest
+}
+
+/// A line is `<hierarchy>:<controllers>:<path>`.
+fn paths(cgroup: &str) -> impl Iterator<Item = &str> {
+    cgroup.lines().filter_map(|line| line.splitn(3, ':').nth(2))
+}
+
+/// The real user id in the text of `/proc/<pid>/status`.
+#[must_use]
+pub fn user_id(status: &str) -> Option<u32> {
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// The command's name in the text of `/proc/<pid>/stat`: what the kernel keeps of it, 15 bytes.
+#[must_use]
+pub fn command(stat: &str) -> Option<&str> {
+    let (before, _) = stat.rsplit_once(')')?;
+    before.split_once('(').map(|(_, command)| command)
 }
 
 /// When a process started, in clock ticks after boot, from the text of `/proc/<pid>/stat`
@@ -42,7 +132,7 @@ pub fn start_time(stat: &str) -> Option<u64> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{pod_uid, start_time};
+    use super::{command, container_id, pod_uid, slurm_job, start_time, unit, user_id};
 
     const UID: &str = "12345678-9abc-def0-1234-56789abcdef0";
     const SYSTEMD: &str = "12345678_9abc_def0_1234_56789abcdef0";
@@ -116,6 +206,77 @@ mod tests {
     }
 
     #[test]
+    fn a_container_is_found_whoever_runs_it() {
+        for path in [
+            format!("0::/system.slice/docker-{CONTAINER}.scope"),
+            format!("0::/docker/{CONTAINER}"),
+            format!("0::/docker/{CONTAINER}/init"),
+            format!(
+                "0::/kubepods.slice/kubepods-pod{SYSTEMD}.slice/cri-containerd-{CONTAINER}.scope"
+            ),
+            format!("0::/kubepods/pod{UID}/{CONTAINER}"),
+            format!("0::/machine.slice/libpod-{CONTAINER}.scope/container"),
+            format!("11:memory:/docker/{CONTAINER}\n0::/\n"),
+            format!(
+                "1:name=systemd:/system.slice/containerd.service/x.slice:cri-containerd:{CONTAINER}"
+            ),
+        ] {
+            assert_eq!(container_id(&path).as_deref(), Some(CONTAINER), "{path}");
+        }
+        for path in [
+            "0::/".to_owned(),
+            "0::/system.slice/docker.service".to_owned(),
+            format!("0::/machine.slice/libpod-conmon-{CONTAINER}.scope"),
+            format!("0::/docker/{}", &CONTAINER[..40]),
+        ] {
+            assert_eq!(container_id(&path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_unit_is_the_innermost_service_or_else_scope() {
+        for (path, expected) in [
+            ("0::/system.slice/train.service", Some("train.service")),
+            ("0::/system.slice/system-train.slice/train@7.service/worker", Some("train@7.service")),
+            (
+                "0::/user.slice/user-1000.slice/user@1000.service/app.slice/jupyter.service",
+                Some("jupyter.service"),
+            ),
+            ("0::/user.slice/user-1000.slice/session-3.scope", Some("session-3.scope")),
+            ("0::/system.slice/my\\x2dtrain.service", Some("my-train.service")),
+            ("0::/system.slice/odd\\xzz.service", Some("odd\\xzz.service")),
+            ("9:name=systemd:/system.slice/x.service\n8:pids:/\n", Some("x.service")),
+            ("0::/", None),
+            ("0::/.service", None),
+        ] {
+            assert_eq!(unit(path).as_deref(), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_slurm_job_is_found_under_both_cgroup_versions() {
+        for (path, expected) in [
+            ("5:memory:/slurm/uid_1000/job_42/step_0/task_0", Some("42")),
+            ("5:memory:/slurm_node1/uid_1000/job_42/step_batch", Some("42")),
+            ("0::/system.slice/slurmstepd.scope/job_42/step_0/user/task_0", Some("42")),
+            ("0::/system.slice/node1_slurmstepd.scope/job_7/step_extern/user", Some("7")),
+            ("0::/user.slice/job_42", None),
+            ("0::/slurm/job_/x", None),
+            ("0::/slurm/job_4x/x", None),
+        ] {
+            assert_eq!(slurm_job(path).as_deref(), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn user_and_command_are_found() {
+        assert_eq!(user_id("Name:\tx\nUid:\t1000\t0\t0\t0\nGid:\t5\n"), Some(1000));
+        assert_eq!(user_id("Name:\tUid:\n"), None);
+        assert_eq!(command("42 (a) b) S 1"), Some("a) b"));
+        assert_eq!(command("42"), None);
+    }
+
+    #[test]
     fn any_hierarchy_may_name_the_pod_and_the_outermost_pod_counts() {
         let text = format!("12:pids:/\n11:memory:/kubepods/pod{UID}/x\n0::/system.slice\n");
         assert_eq!(pod_uid(&text).as_deref(), Some(UID));
@@ -137,7 +298,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read(text in "\\PC{0,200}") {
-            let _ = (pod_uid(&text), start_time(&text));
+            let _ = (pod_uid(&text), start_time(&text), unit(&text), slurm_job(&text));
+            let _ = (container_id(&text), user_id(&text), command(&text));
         }
 
         #[test]

@@ -20,7 +20,7 @@ mod latest;
 mod library;
 mod lookup;
 mod notice;
-pub mod pods;
+pub mod owners;
 pub mod signs;
 pub mod snapshot;
 mod tracked;
@@ -40,7 +40,7 @@ use crate::telemetry::Telemetry;
 pub use beat::Beat;
 use incidents::Incidents;
 pub use latest::{Bell, Latest};
-pub use pods::ProcRoot;
+pub use owners::ProcRoot;
 use snapshot::{Library, Snapshot};
 pub use vital::{Ended, Vital};
 

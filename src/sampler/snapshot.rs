@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::history::History;
+use super::owners::Owner;
 use super::signs::Signs;
 use crate::catalogue::{Selection, Value};
 
@@ -167,6 +168,9 @@ pub struct GpuReading {
     pub texts: Vec<(u16, Arc<str>)>,
     /// The MIG instances that are rows, sorted by GPU instance id.
     pub instances: Vec<InstanceReading>,
+    /// How many MIG devices the GPU can be cut into (`nvmlDeviceGetMaxMigDeviceCount`), which is
+    /// the number of its compute slices; `None` out of MIG mode.
+    pub mig_slices: Option<u32>,
     /// Rows that this GPU does not give, with the reason as a constant: `not_supported`,
     /// `no_permission`, `function_not_found`, …
     pub unsupported: Vec<(u16, &'static str)>,
@@ -199,8 +203,8 @@ pub struct Processes {
 pub struct ProcessMemory {
     /// Its number in the node's process namespace.
     pub pid: u32,
-    /// The pod it belongs to, by its cgroup; `None` for one of no pod, or that was not found.
-    pub pod_uid: Option<Arc<str>>,
+    /// Whose it is; `None` for one that was not found.
+    pub owner: Option<Arc<Owner>>,
     /// Bytes in use; `None` where NVML does not tell.
     pub used_bytes: Option<u64>,
     /// The GPU instance it runs in, on a GPU in MIG mode.
@@ -212,10 +216,16 @@ pub struct ProcessMemory {
 pub struct ProcessUtilization {
     /// Its number in the node's process namespace.
     pub pid: u32,
-    /// The pod it belongs to, by its cgroup; `None` for one of no pod, or that was not found.
-    pub pod_uid: Option<Arc<str>>,
+    /// Whose it is; `None` for one that was not found.
+    pub owner: Option<Arc<Owner>>,
     /// Percent of time in which its kernels ran, 0 to 100, in the driver's newest sample.
     pub sm_percent: u32,
+    /// The same for reading or writing memory.
+    pub memory_percent: u32,
+    /// The same for the video encoder.
+    pub encoder_percent: u32,
+    /// The same for the video decoder.
+    pub decoder_percent: u32,
 }
 
 /// One MIG GPU instance.

@@ -14,6 +14,7 @@ use crate::config::Kubernetes;
 use crate::exposition::AttributionScheme;
 use crate::sampler::{Bell, Latest};
 use crate::telemetry::Telemetry;
+use crate::usage::By;
 
 /// How the users of devices are shown.
 pub(super) fn scheme(kubernetes: &Kubernetes) -> AttributionScheme {
@@ -83,6 +84,7 @@ fn cluster_settings(kubernetes: &Kubernetes, reserved: Vec<String>) -> ClusterSe
         || kubernetes.pod_uid
         || kubernetes.owner_labels
         || kubernetes.virtual_gpus
+        || kubernetes.usage_uids && kubernetes.usage.contains(&By::Pod)
         || !kubernetes.pod_annotation_allowlist.is_empty();
     let rules = LabelRules { labels, annotations, owners: kubernetes.owner_labels, reserved };
     ClusterSettings {

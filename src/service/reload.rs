@@ -35,8 +35,17 @@ pub(super) struct Source {
     quirks: bool,
     /// Whether pods are asked for, whose devices can be named by where they lie.
     placements: bool,
-    /// Whether what can be is divided among the sharers of a GPU.
-    processes: bool,
+    processes: Processes,
+}
+
+/// What processes are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Processes {
+    Nothing,
+    /// To divide families among the sharers of a GPU, if any that can be is selected.
+    Split,
+    /// To tell who uses a GPU how much.
+    Usage,
 }
 
 /// A selection ready for the sampler.
@@ -55,7 +64,11 @@ impl Source {
             devices: config.devices.clone(),
             quirks: config.quirks,
             placements: config.kubernetes.enabled,
-            processes: config.kubernetes.enabled && config.kubernetes.virtual_gpus,
+            processes: match &config.kubernetes {
+                all if !all.usage.is_empty() => Processes::Usage,
+                all if all.enabled && all.virtual_gpus => Processes::Split,
+                _ => Processes::Nothing,
+            },
         }
     }
 
@@ -105,7 +118,11 @@ impl Source {
         let rows = parsed.selection.rows.len();
         tracing::info!(source = self.label(), rows, "counters loaded");
         let is_divided = parsed.selection.rows.iter().any(|row| exposition::is_divided(&row.name));
-        let selection = Arc::new(parsed.selection);
+        let mut selection = parsed.selection;
+        if self.processes == Processes::Usage {
+            selection = selection.with_meters();
+        }
+        let selection = Arc::new(selection);
         Ok(Loaded {
             request: Arc::new(Request {
                 plan: Plan::new(&selection),
@@ -113,7 +130,11 @@ impl Source {
                 devices: self.devices.clone(),
                 quirks: self.quirks,
                 placements: self.placements,
-                processes: self.processes && is_divided,
+                processes: match self.processes {
+                    Processes::Nothing => false,
+                    Processes::Split => is_divided,
+                    Processes::Usage => true,
+                },
             }),
             status: ConfigStatus { source: self.label(), reloading: false, error: None },
         })

@@ -30,14 +30,29 @@ fn asking(bench: &Bench, index: u32) -> Gpu<'_> {
 fn memory(processes: &Processes) -> Result<Vec<Memory>, &'static str> {
     processes.running.clone().map(|all| {
         let one = |pod: Option<std::sync::Arc<str>>| pod.map(|uid| uid.to_string());
-        all.into_iter().map(|p| (p.pid, one(p.pod_uid), p.gpu_instance, p.used_bytes)).collect()
+        all.into_iter()
+            .map(|p| {
+                (
+                    p.pid,
+                    one(p.owner.and_then(|owner| owner.pod_uid.clone())),
+                    p.gpu_instance,
+                    p.used_bytes,
+                )
+            })
+            .collect()
     })
 }
 
 fn percent(processes: &Processes) -> Result<Vec<Percent>, &'static str> {
     processes.utilization.clone().map(|all| {
         all.into_iter()
-            .map(|p| (p.pid, p.pod_uid.map(|uid| uid.to_string()), p.sm_percent))
+            .map(|p| {
+                (
+                    p.pid,
+                    p.owner.and_then(|owner| Some(owner.pod_uid.as_ref()?.to_string())),
+                    p.sm_percent,
+                )
+            })
             .collect()
     })
 }

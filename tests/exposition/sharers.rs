@@ -5,6 +5,7 @@ use std::sync::Arc;
 use expect_test::expect;
 use nvml_exporter::attribution::{Attribution, PodFacts, PodTable};
 use nvml_exporter::exposition::AttributionScheme;
+use nvml_exporter::sampler::owners::Owner;
 use nvml_exporter::sampler::snapshot::{
     GpuReading, ProcessMemory, ProcessUtilization, Processes, Snapshot,
 };
@@ -14,15 +15,25 @@ use crate::support::{FB_USED, POWER, TEMP, UTIL, identity, int, reading, selecti
 
 /// GPU 0 shared by two pods with processes; GPU 1 idle.
 fn shared() -> (Snapshot, Attribution) {
-    let uid = |pod: &str| Some(format!("uid-{pod}").into());
+    let owner = |pod: &str| {
+        let uid = format!("uid-{pod}").into();
+        Some(Arc::new(Owner { pod_uid: Some(uid), ..Owner::default() }))
+    };
     let processes = Processes {
         running: Ok(vec![ProcessMemory {
             pid: 7,
-            pod_uid: uid("a"),
+            owner: owner("a"),
             used_bytes: Some(3 << 20),
             gpu_instance: None,
         }]),
-        utilization: Ok(vec![ProcessUtilization { pid: 7, pod_uid: uid("a"), sm_percent: 60 }]),
+        utilization: Ok(vec![ProcessUtilization {
+            pid: 7,
+            owner: owner("a"),
+            sm_percent: 60,
+            memory_percent: 0,
+            encoder_percent: 0,
+            decoder_percent: 0,
+        }]),
         visible: 1,
     };
     let busy = GpuReading {

@@ -96,6 +96,7 @@ pub(crate) fn reading(board: Vec<Sample>) -> GpuReading {
         labels: Vec::new(),
         texts: Vec::new(),
         instances: Vec::new(),
+        mig_slices: None,
         unsupported: Vec::new(),
         processes: None,
         signs: None,
@@ -147,6 +148,7 @@ pub(crate) fn settings() -> Settings {
             ..LabelScheme::default()
         },
         attribution: AttributionScheme::default(),
+        usage: Vec::new(),
         openmetrics: false,
         max_age: Duration::from_secs(30),
         xid_window: Duration::from_secs(300),

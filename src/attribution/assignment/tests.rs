@@ -29,6 +29,7 @@ fn snapshot() -> Snapshot {
             labels: Vec::new(),
             texts: Vec::new(),
             instances,
+            mig_slices: None,
             unsupported: Vec::new(),
             processes: None,
             signs: None,

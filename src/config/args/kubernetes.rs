@@ -118,6 +118,13 @@ pub struct KubernetesArgs {
     #[arg(long, env = "DCGM_HPC_JOB_MAPPING_DIR", value_name = "DIRECTORY")]
     pub hpc_job_mapping_dir: Option<Typed>,
 
+    // No default: pods with --kubernetes, else none.
+    /// Whose use of a GPU is told: pod, container, user, unit (of systemd), slurm-job, process; a
+    /// comma list, or none. Processes have to be visible (in a pod: `hostPID`). With pod typed
+    /// here, the API server is asked for pods' UIDs, which tell apart those that share a GPU
+    #[arg(long, env = "NVML_EXPORTER_USAGE_BY", value_name = "KINDS")]
+    pub usage_by: Option<Typed>,
+
     // Needs the container runtime's socket.
     /// Name the containers that use a GPU, outside Kubernetes
     #[arg(long, env = "DCGM_EXPORTER_CONTAINER_LABELS", default_value = "false")]

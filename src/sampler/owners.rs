@@ -1,0 +1,210 @@
+//! Whose processes are, read from `/proc` and remembered.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::cgroup::{command, container_id, pod_uid, slurm_job, start_time, unit, user_id};
+
+/// Where the kernel tells of processes: `/proc`, unless a test has one of its own. Processes of
+/// pods are there only in the node's own process namespace (`hostPID`).
+#[derive(Debug, Clone)]
+pub struct ProcRoot(Arc<Path>);
+
+impl Default for ProcRoot {
+    fn default() -> Self {
+        Self::new("/proc")
+    }
+}
+
+impl ProcRoot {
+    /// A directory laid out as `/proc` is.
+    #[must_use]
+    pub fn new(path: impl AsRef<Path>) -> Self {
+        Self(path.as_ref().into())
+    }
+
+    /// A file of a process; it may hold any bytes, as a command's name may.
+    fn read(&self, pid: u32, file: &str) -> Option<String> {
+        let bytes = std::fs::read(self.0.join(pid.to_string()).join(file)).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// Whose a process is, as far as the kernel tells.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Owner {
+    /// The UID of the pod, by its cgroup.
+    pub pod_uid: Option<Arc<str>>,
+    /// The id of the container, by its cgroup.
+    pub container_id: Option<Arc<str>>,
+    /// The systemd unit, by its cgroup.
+    pub unit: Option<Arc<str>>,
+    /// The Slurm job, by its cgroup.
+    pub slurm_job: Option<Arc<str>>,
+    /// The real user id.
+    pub user_id: Option<u32>,
+    /// The user's name, by this machine's `/etc/passwd`.
+    pub user: Option<Arc<str>>,
+    /// The command's name.
+    pub command: Option<Arc<str>>,
+    /// When the process started, in clock ticks after boot.
+    pub start: Option<u64>,
+}
+
+impl Owner {
+    fn read(root: &ProcRoot, pid: u32, stat: &str) -> (Self, bool) {
+        let cgroup = root.read(pid, "cgroup");
+        let status = root.read(pid, "status");
+        let complete = cgroup.is_some();
+        let user_id = status.and_then(|status| user_id(&status));
+        let cgroup = cgroup.unwrap_or_default();
+        let owner = Self {
+            pod_uid: pod_uid(&cgroup).map(Into::into),
+            container_id: container_id(&cgroup).map(Into::into),
+            unit: unit(&cgroup).map(Into::into),
+            slurm_job: slurm_job(&cgroup).map(Into::into),
+            user_id,
+            user: user_id.and_then(user_name).map(Into::into),
+            command: command(stat).map(Into::into),
+            start: start_time(stat),
+        };
+        (owner, complete)
+    }
+}
+
+/// Users of a directory service have a number alone: asking for them can take for ever.
+fn user_name(id: u32) -> Option<String> {
+    let id = id.to_string();
+    let passwd = std::fs::read_to_string("/etc/passwd").ok()?;
+    let mut lines = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let line = lines.find(|fields| fields.get(2) == Some(&id.as_str()))?;
+    line.first().map(|name| (*name).to_owned())
+}
+
+/// One process, as it was found.
+#[derive(Debug, Clone)]
+struct Process {
+    /// `None` if it has to be looked at again.
+    start: Option<u64>,
+    owner: Arc<Owner>,
+}
+
+/// The owners of the processes that one GPU listed last. A process does not change owners, and the
+/// number of one that ended can be another's: number and start time together tell them apart.
+#[derive(Debug, Default)]
+pub struct Owners(HashMap<u32, Process>);
+
+impl Owners {
+    /// Looks at these processes and forgets all others. Each one's cgroup is read once.
+    pub fn look_up(&mut self, root: &ProcRoot, pids: impl IntoIterator<Item = u32>) {
+        let mut former = std::mem::take(&mut self.0);
+        for pid in pids {
+            if self.0.contains_key(&pid) {
+                continue;
+            }
+            let Some(text) = root.read(pid, "stat") else { continue };
+            let start = start_time(&text);
+            let known = former.remove(&pid).filter(|known| start.is_some() && known.start == start);
+            let process = known.unwrap_or_else(|| {
+                let (owner, complete) = Owner::read(root, pid, &text);
+                // A file that could not be read is tried again.
+                Process { start: start.filter(|_| complete), owner: Arc::new(owner) }
+            });
+            self.0.insert(pid, process);
+        }
+    }
+
+    /// Whose the process is; `None` if it was not found.
+    #[must_use]
+    pub fn of(&self, pid: u32) -> Option<Arc<Owner>> {
+        self.0.get(&pid).map(|process| Arc::clone(&process.owner))
+    }
+
+    /// How many of the processes were found at all.
+    #[must_use]
+    pub fn visible(&self) -> usize {
+        self.0.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Arc;
+
+    use tempfile::TempDir;
+
+    use super::{Owners, ProcRoot};
+
+    const ONE: &str = "11111111-1111-1111-1111-111111111111";
+    const OTHER: &str = "22222222-2222-2222-2222-222222222222";
+
+    fn put(root: &TempDir, pid: u32, start: u64, cgroup: Option<&str>) {
+        let directory = root.path().join(pid.to_string());
+        fs::create_dir_all(&directory).unwrap();
+        let text = format!("{pid} (python 3) S{} {start} 0\n", " 0".repeat(18));
+        fs::write(directory.join("stat"), text).unwrap();
+        let path = directory.join("cgroup");
+        match cgroup {
+            Some(text) => fs::write(path, format!("0::/kubepods/{text}/x\n")).unwrap(),
+            None => fs::remove_file(path).unwrap_or_default(),
+        }
+    }
+
+    fn uid(owners: &Owners, pid: u32) -> Option<Arc<str>> {
+        owners.of(pid)?.pod_uid.clone()
+    }
+
+    fn pod(uid: &str) -> String {
+        format!("pod{uid}")
+    }
+
+    #[test]
+    fn a_process_is_in_its_pod_in_none_or_not_to_be_seen() {
+        let directory = tempfile::tempdir().unwrap();
+        put(&directory, 10, 100, Some(&pod(ONE)));
+        put(&directory, 11, 100, Some("system.slice"));
+        let mut owners = Owners::default();
+        owners.look_up(&ProcRoot::new(directory.path()), [10, 11, 12, 10]);
+        assert_eq!([10, 11, 12].map(|pid| uid(&owners, pid)), [Some(ONE.into()), None, None]);
+        assert_eq!(owners.visible(), 2);
+        owners.look_up(&ProcRoot::new(directory.path()), []);
+        assert_eq!((uid(&owners, 10), owners.visible()), (None, 0));
+    }
+
+    #[test]
+    fn a_cgroup_is_read_once_until_the_number_is_another_processs() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = ProcRoot::new(directory.path());
+        put(&directory, 10, 100, Some(&pod(ONE)));
+        let mut owners = Owners::default();
+        owners.look_up(&root, [10]);
+        put(&directory, 10, 100, Some(&pod(OTHER)));
+        owners.look_up(&root, [10]);
+        assert_eq!(uid(&owners, 10).as_deref(), Some(ONE), "the same process");
+        put(&directory, 10, 200, Some(&pod(OTHER)));
+        owners.look_up(&root, [10]);
+        assert_eq!(uid(&owners, 10).as_deref(), Some(OTHER), "another one");
+    }
+
+    #[test]
+    fn a_cgroup_that_could_not_be_read_is_tried_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = ProcRoot::new(directory.path());
+        put(&directory, 10, 100, None);
+        let mut owners = Owners::default();
+        owners.look_up(&root, [10]);
+        assert_eq!((uid(&owners, 10), owners.visible()), (None, 1));
+        put(&directory, 10, 100, Some(&pod(ONE)));
+        owners.look_up(&root, [10]);
+        assert_eq!(uid(&owners, 10).as_deref(), Some(ONE));
+    }
+
+    #[test]
+    fn this_process_is_to_be_seen() {
+        let mut owners = Owners::default();
+        owners.look_up(&ProcRoot::default(), [std::process::id()]);
+        assert_eq!(owners.visible(), 1);
+    }
+}

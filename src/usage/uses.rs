@@ -1,0 +1,394 @@
+//! What one snapshot shows of who uses which device, and how much.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::{By, Details, Tenant};
+use crate::attribution::{Assignment, Attribution, DeviceKey, PodFacts};
+use crate::sampler::owners::Owner;
+use crate::sampler::snapshot::{
+    Gpu, GpuReading, InstanceIdentity, ProcessUtilization, Processes, Snapshot,
+};
+
+/// So many tenants of one kind a device shows; those with the least memory are left out.
+const MOST: usize = 128;
+
+/// What a snapshot shows: only GPUs with a reading.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Usage {
+    /// By GPU index, then kind.
+    pub gpus: Vec<GpuUse>,
+}
+
+/// One GPU, seen for one kind of tenants.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GpuUse {
+    /// `GpuIdentity::index`.
+    pub gpu: u32,
+    /// Of which kind the tenants are.
+    pub by: By,
+    /// The GPU itself, if it is not in MIG mode; else its instances.
+    pub devices: Vec<DeviceUse>,
+    /// What is not known, and why.
+    pub missing: Vec<(Share, Missing)>,
+}
+
+/// One device.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeviceUse {
+    /// The MIG instance, if it is one.
+    pub instance: Option<Arc<InstanceIdentity>>,
+    /// Who uses it, in the order of tenants.
+    pub uses: Vec<Use>,
+    /// Multiprocessor share, 0 to 1, of processes of nobody in `uses` who holds the device.
+    pub others: f64,
+    /// Whether it is known who holds it.
+    pub held_known: bool,
+    /// How many tenants are left out, so that there are not too many.
+    pub left_out: usize,
+}
+
+/// What one uses of a device. `None` is not known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Use {
+    /// Who.
+    pub tenant: Tenant,
+    /// What else is known of who it is.
+    pub details: Details,
+    /// Whether it holds the device: pods by the kubelet's word, all others by using it.
+    pub holds: bool,
+    /// How many processes.
+    pub processes: Option<usize>,
+    /// Bytes of memory.
+    pub memory_bytes: Option<u64>,
+    /// What it did of late.
+    pub utilization: Option<Utilization>,
+}
+
+/// Shares of time, 0 to 1. Over all processes of a board none adds up to more than 1.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Utilization {
+    /// In which its kernels ran.
+    pub sm: f64,
+    /// In which it read or wrote memory.
+    pub memory: f64,
+    /// In which the video encoder worked for it.
+    pub encoder: f64,
+    /// In which the video decoder worked for it.
+    pub decoder: f64,
+}
+
+/// What can be known or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    /// Memory, and how many processes there are.
+    Memory,
+    /// Utilisation.
+    Utilization,
+}
+
+/// Why something is not known; a label. NVML's code by name, `processes_not_visible`,
+/// `pod_uid_unknown`.
+pub type Missing = &'static str;
+
+/// The exporter is not in the node's process namespace (`hostPID`).
+pub const NOT_VISIBLE: Missing = "processes_not_visible";
+
+/// Nobody has told the UID of a pod, by which its processes are known.
+pub const UNKNOWN_UID: Missing = "pod_uid_unknown";
+
+impl Usage {
+    /// Joins a snapshot with what is known of devices' users.
+    #[must_use]
+    pub fn of(
+        snapshot: &Snapshot,
+        (assignment, attribution): (&Assignment<'_>, &Attribution),
+        kinds: &[By],
+    ) -> Self {
+        let pods = Pods::new(assignment, attribution);
+        let readings = snapshot.gpus.iter().filter_map(|gpu| Some((gpu, gpu.reading.as_deref()?)));
+        let gpus = readings
+            .flat_map(|(gpu, reading)| kinds.iter().map(|by| gpu_use(gpu, reading, *by, &pods)));
+        Self { gpus: gpus.collect() }
+    }
+}
+
+fn gpu_use(gpu: &Gpu, reading: &GpuReading, by: By, pods: &Pods<'_>) -> GpuUse {
+    let key = |instance| DeviceKey { gpu: gpu.identity.index, instance };
+    let mut instances: Vec<_> = reading.instances.iter().map(|one| &one.identity).collect();
+    instances.sort_by_key(|identity| identity.gpu_instance);
+    instances.dedup_by_key(|identity| identity.gpu_instance);
+    let nothing = Processes { running: Ok(vec![]), utilization: Ok(vec![]), visible: 0 };
+    let processes = reading.processes.as_ref().unwrap_or(&nothing);
+    let mut missing = BTreeSet::new();
+    let mut device = |instance: Option<&Arc<InstanceIdentity>>| {
+        let id = instance.map(|identity| identity.gpu_instance);
+        let seen = Seen::new(processes, id);
+        let (uses, unknown) = match by {
+            By::Pod => pods.uses(key(id), &seen),
+            _ => (seen.uses(by, pods), false),
+        };
+        missing.extend(unknown.then_some(UNKNOWN_UID));
+        finish(uses, &seen, (instance, by != By::Pod || pods.held_known))
+    };
+    let devices = if instances.is_empty() {
+        vec![device(None)]
+    } else {
+        instances.into_iter().map(|instance| device(Some(instance))).collect()
+    };
+    let unseen = is_hidden(processes).then_some(NOT_VISIBLE);
+    let why = |failed: Option<&'static str>| failed.or(unseen).into_iter();
+    let memory = why(processes.running.as_ref().err().copied());
+    let utilization = why(processes.utilization.as_ref().err().copied());
+    let of_uid = missing.iter().flat_map(|why| {
+        [Share::Memory, Share::Utilization].into_iter().map(move |share| (share, *why))
+    });
+    GpuUse {
+        gpu: gpu.identity.index,
+        by,
+        devices,
+        missing: memory
+            .map(|why| (Share::Memory, why))
+            .chain(utilization.map(|why| (Share::Utilization, why)))
+            .chain(of_uid)
+            .collect(),
+    }
+}
+
+/// Bounds the number of tenants and sums up what is left.
+fn finish(
+    mut uses: Vec<Use>,
+    seen: &Seen<'_>,
+    (instance, held_known): (Option<&Arc<InstanceIdentity>>, bool),
+) -> DeviceUse {
+    let left_out = uses.len().saturating_sub(MOST);
+    if left_out > 0 {
+        uses.sort_by_key(|one| Reverse((one.holds, one.memory_bytes)));
+        uses.truncate(MOST);
+    }
+    uses.sort_by(|a, b| a.tenant.cmp(&b.tenant));
+    let held = uses.iter().filter(|one| one.holds);
+    let of_held: f64 = held.filter_map(|one| one.utilization).map(|used| used.sm).sum();
+    let all: f64 = seen.all.values().filter_map(|one| one.utilization).map(|used| used.sm).sum();
+    DeviceUse {
+        instance: instance.cloned(),
+        uses,
+        others: (all - of_held).max(0.0),
+        held_known,
+        left_out,
+    }
+}
+
+/// Whether there are processes, and none of them is in this process namespace.
+pub(crate) fn is_hidden(processes: &Processes) -> bool {
+    let count = processes.running.as_ref().map_or(0, Vec::len)
+        + processes.utilization.as_ref().map_or(0, Vec::len);
+    processes.visible == 0 && count > 0
+}
+
+/// One process on one device.
+#[derive(Debug, Clone, Copy, Default)]
+struct Process<'a> {
+    owner: Option<&'a Arc<Owner>>,
+    /// Whether it is in a list of running processes.
+    runs: bool,
+    memory: Option<u64>,
+    utilization: Option<Utilization>,
+}
+
+/// The processes of one device.
+struct Seen<'a> {
+    all: BTreeMap<u32, Process<'a>>,
+    memory_known: bool,
+    utilization_known: bool,
+}
+
+impl<'a> Seen<'a> {
+    fn new(processes: &'a Processes, instance: Option<u32>) -> Self {
+        let mut all: BTreeMap<u32, Process<'a>> = BTreeMap::new();
+        for process in processes.running.iter().flatten() {
+            // The whole GPU is all of its instances.
+            if instance.is_some() && process.gpu_instance != instance {
+                continue;
+            }
+            let entry = all.entry(process.pid).or_default();
+            entry.owner = process.owner.as_ref();
+            entry.runs = true;
+            entry.memory = process.used_bytes;
+        }
+        // What is sampled is the board's, which has no instances then.
+        let sampled = processes.utilization.as_deref().ok().filter(|_| instance.is_none());
+        let sampled_all = sampled.unwrap_or_default();
+        let mut total = Utilization::default();
+        for process in sampled_all {
+            total.add(&Utilization::of(process));
+        }
+        for process in sampled_all {
+            let entry = all.entry(process.pid).or_default();
+            entry.owner = process.owner.as_ref();
+            entry.utilization = Some(Utilization::of(process).within(&total));
+        }
+        let hidden = is_hidden(processes);
+        Self {
+            all,
+            memory_known: processes.running.is_ok() && !hidden,
+            utilization_known: sampled.is_some() && !hidden,
+        }
+    }
+
+    /// What tenants that are found by their processes use.
+    fn uses(&self, by: By, pods: &Pods<'_>) -> Vec<Use> {
+        let mut tenants: BTreeMap<Tenant, Vec<Process<'a>>> = BTreeMap::new();
+        for (pid, process) in &self.all {
+            let owner = process.owner.map(|owner| &**owner);
+            if let Some(tenant) = Tenant::of(by, *pid, owner) {
+                tenants.entry(tenant).or_default().push(*process);
+            }
+        }
+        let one = |(tenant, processes): (Tenant, Vec<Process<'a>>)| {
+            let owner = processes.iter().find_map(|process| process.owner).cloned();
+            let pod = owner.as_ref().filter(|_| by == By::Process).and_then(|owner| pods.of(owner));
+            self.use_of(tenant, Details { owner, pod, ..Details::default() }, &processes)
+        };
+        tenants.into_iter().map(one).collect()
+    }
+
+    fn use_of(&self, tenant: Tenant, details: Details, processes: &[Process<'_>]) -> Use {
+        let running = || processes.iter().filter(|process| process.runs);
+        let mut utilization = Utilization::default();
+        for used in processes.iter().filter_map(|process| process.utilization) {
+            utilization.add(&used);
+        }
+        Use {
+            tenant,
+            details,
+            holds: true,
+            processes: self.memory_known.then(|| running().count()),
+            // A process whose memory is not told makes the sum unknown.
+            memory_bytes: self
+                .memory_known
+                .then(|| running().map(|process| process.memory).sum::<Option<u64>>())
+                .flatten(),
+            utilization: self.utilization_known.then_some(utilization),
+        }
+    }
+}
+
+impl Utilization {
+    fn of(process: &ProcessUtilization) -> Self {
+        let share = |percent: u32| f64::from(percent) / 100.0;
+        Self {
+            sm: share(process.sm_percent),
+            memory: share(process.memory_percent),
+            encoder: share(process.encoder_percent),
+            decoder: share(process.decoder_percent),
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.sm += other.sm;
+        self.memory += other.memory;
+        self.encoder += other.encoder;
+        self.decoder += other.decoder;
+    }
+
+    /// Samples are of different moments and rounded, so that all of them together can be more than
+    /// there is: then each is its part of what there is.
+    fn within(&self, total: &Self) -> Self {
+        Self {
+            sm: self.sm / total.sm.max(1.0),
+            memory: self.memory / total.memory.max(1.0),
+            encoder: self.encoder / total.encoder.max(1.0),
+            decoder: self.decoder / total.decoder.max(1.0),
+        }
+    }
+}
+
+/// A pod by namespace and name.
+type Name<'a> = (&'a str, &'a str);
+
+/// Pods that hold devices or that processes belong to.
+struct Pods<'a> {
+    assignment: &'a Assignment<'a>,
+    attribution: &'a Attribution,
+    by_uid: HashMap<&'a str, Name<'a>>,
+    held_known: bool,
+}
+
+impl<'a> Pods<'a> {
+    fn new(assignment: &'a Assignment<'a>, attribution: &'a Attribution) -> Self {
+        let named = attribution.pods.iter().filter(|(_, facts)| !facts.uid.is_empty());
+        Self {
+            assignment,
+            attribution,
+            by_uid: named.map(|(name, facts)| (facts.uid.as_str(), name)).collect(),
+            held_known: attribution.allocations.is_some(),
+        }
+    }
+
+    /// The pod of a process.
+    fn of(&self, owner: &Owner) -> Option<(Arc<str>, Arc<str>)> {
+        let (namespace, pod) = self.by_uid.get(owner.pod_uid.as_deref()?)?;
+        Some(((*namespace).into(), (*pod).into()))
+    }
+
+    /// Who holds a device or has processes on it, and whether a holder's processes could not be
+    /// told from others'.
+    fn uses(&self, device: DeviceKey, seen: &Seen<'_>) -> (Vec<Use>, bool) {
+        let holders = self.assignment.of(device).iter();
+        let holders: BTreeSet<Name<'_>> = holders
+            .map(|holder| (holder.container.namespace.as_str(), holder.container.pod.as_str()))
+            .collect();
+        let guessed = self.only_one_it_can_be(&holders, seen);
+        let mut of_pods: BTreeMap<Name<'_>, Vec<Process<'_>>> = BTreeMap::new();
+        let mut strangers = 0;
+        for process in seen.all.values() {
+            let Some(uid) = process.owner.and_then(|owner| owner.pod_uid.as_deref()) else {
+                continue;
+            };
+            let known = self.by_uid.get(uid).copied();
+            match known.or_else(|| guessed.filter(|(guess, _)| *guess == uid).map(|(_, pod)| pod)) {
+                Some(pod) => of_pods.entry(pod).or_default().push(*process),
+                None => strangers += 1,
+            }
+        }
+        let mut unknown = false;
+        let mut uses = Vec::new();
+        let all: BTreeSet<Name<'_>> = holders.iter().chain(of_pods.keys()).copied().collect();
+        for (namespace, pod) in all {
+            let facts = self.attribution.pods.get_shared(namespace, pod);
+            let holds = holders.contains(&(namespace, pod));
+            let own = of_pods.remove(&(namespace, pod)).unwrap_or_default();
+            // Without a UID, processes of unknown pods may be this one's.
+            let told = !own.is_empty()
+                || strangers == 0
+                || facts.as_ref().is_some_and(|facts| !facts.uid.is_empty());
+            let tenant = Tenant::Pod { namespace: namespace.into(), pod: pod.into() };
+            let mut one = seen.use_of(tenant, Details { facts, ..Details::default() }, &own);
+            one.holds = holds;
+            if !told {
+                unknown = true;
+                (one.processes, one.memory_bytes, one.utilization) = (None, None, None);
+            }
+            uses.push(one);
+        }
+        (uses, unknown)
+    }
+
+    /// The one UID on a device that is nobody's, and the one pod that holds it without a UID.
+    fn only_one_it_can_be<'s>(
+        &self,
+        holders: &BTreeSet<Name<'s>>,
+        seen: &Seen<'s>,
+    ) -> Option<(&'s str, Name<'s>)> {
+        let uids = seen.all.values().filter_map(|process| process.owner?.pod_uid.as_deref());
+        let unknown: BTreeSet<&str> = uids.filter(|uid| !self.by_uid.contains_key(uid)).collect();
+        let has_uid = |facts: &PodFacts| !facts.uid.is_empty();
+        let (Some(pod), 1, 1) = (holders.first(), holders.len(), unknown.len()) else {
+            return None;
+        };
+        let nameless = !self.attribution.pods.get(pod.0, pod.1).is_some_and(has_uid);
+        nameless.then(|| Some((*unknown.first()?, *pod))).flatten()
+    }
+}
