@@ -6,6 +6,7 @@ pub(crate) mod alertmanager;
 pub(crate) mod apiserver;
 pub(crate) mod autoscaler;
 pub(crate) mod bench;
+pub(crate) mod cgroups;
 mod exporter;
 pub(crate) mod kubelet;
 pub(crate) mod monitor;
