@@ -32,6 +32,10 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Every one.
+    pub const ALL: [Self; 5] =
+        [Self::Idle, Self::NotDivisible, Self::Others, Self::HoldersUnknown, Self::Unread];
+
     /// As a label.
     #[must_use]
     pub const fn label(self) -> &'static str {
@@ -168,6 +172,10 @@ impl Books {
                 }
             }
         }
+        // A counter that begins at 0 loses no growth to `increase()`.
+        for reason in Reason::ALL {
+            self.leave(gpu.by, reason, knows_energy.then_some(0.0));
+        }
         let Some(spent) = spent else { return };
         if spent.gap {
             return self.leave(gpu.by, Reason::Unread, spent.joules);
@@ -198,10 +206,7 @@ impl Books {
         for (reason, share) in
             [(Reason::Idle, idle), (Reason::NotDivisible, unknown), (Reason::Others, others)]
         {
-            // Idle energy has a series from the start; what never arises has none.
-            if share > 0.0 || reason == Reason::Idle {
-                self.leave(gpu.by, reason, spent.joules.map(|joules| joules * share));
-            }
+            self.leave(gpu.by, reason, spent.joules.map(|joules| joules * share));
         }
     }
 

@@ -92,6 +92,9 @@ pub enum Share {
 /// `pod_uid_unknown`.
 pub type Missing = &'static str;
 
+/// The reading is of before processes were asked for.
+const NOT_READ: Missing = "not_read";
+
 /// The exporter is not in the node's process namespace (`hostPID`).
 pub const NOT_VISIBLE: Missing = "processes_not_visible";
 
@@ -119,8 +122,8 @@ fn gpu_use(gpu: &Gpu, reading: &GpuReading, by: By, pods: &Pods<'_>) -> GpuUse {
     let mut instances: Vec<_> = reading.instances.iter().map(|one| &one.identity).collect();
     instances.sort_by_key(|identity| identity.gpu_instance);
     instances.dedup_by_key(|identity| identity.gpu_instance);
-    let nothing = Processes { running: Ok(vec![]), utilization: Ok(vec![]), visible: 0 };
-    let processes = reading.processes.as_ref().unwrap_or(&nothing);
+    let unread = Processes { running: Err(NOT_READ), utilization: Err(NOT_READ), visible: 0 };
+    let processes = reading.processes.as_ref().unwrap_or(&unread);
     let mut missing = BTreeSet::new();
     let mut device = |instance: Option<&Arc<InstanceIdentity>>| {
         let id = instance.map(|identity| identity.gpu_instance);

@@ -10,3 +10,4 @@ mod parser;
 mod properties;
 mod sharers;
 mod support;
+mod usage;

@@ -1,0 +1,398 @@
+//! What users of devices use and spend, on the page, reading after reading.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use expect_test::expect;
+use nvml_exporter::attribution::{Attribution, PodFacts, PodTable, Target};
+use nvml_exporter::catalogue::{Meter, Value};
+use nvml_exporter::exposition::{Encoding, Renderer, Settings};
+use nvml_exporter::sampler::owners::Owner;
+use nvml_exporter::sampler::snapshot::{
+    Gpu, GpuReading, InstanceIdentity, InstanceReading, ProcessMemory, ProcessUtilization,
+    Processes, Sample,
+};
+use nvml_exporter::usage::{By, KEPT};
+
+use crate::attribution::{gpu, held, holding, pods};
+use crate::support::{
+    TEMP, at, identity, now, reading, selection, settings, snapshot, telemetry, up,
+};
+
+/// A sample that is read for accounts, of a selection with one row.
+fn meter(meter: Meter, value: f64) -> Sample {
+    let place = Meter::ALL.iter().position(|one| *one == meter).unwrap();
+    at(1 + u16::try_from(place).unwrap(), Value::Float(value))
+}
+
+fn joules(joules: f64) -> Sample {
+    meter(Meter::Energy, joules * 1e3)
+}
+
+/// A page after another, `seconds` after the first reading.
+struct Pages {
+    renderer: Renderer,
+    settings: Settings,
+}
+
+impl Pages {
+    fn by(usage: &[By]) -> Self {
+        let settings = Settings { attribution: pods(), usage: usage.to_vec(), ..settings() };
+        Self { renderer: Renderer::default(), settings }
+    }
+
+    fn page(&mut self, seconds: u64, gpus: Vec<GpuReading>, attribution: &Attribution) -> String {
+        let at = now() + Duration::from_secs(seconds);
+        let gpus: Vec<Gpu> = (0..)
+            .zip(gpus)
+            .map(|(index, reading)| up(identity(index), GpuReading { read_at: at, ..reading }))
+            .collect();
+        let selection = Arc::new((*selection(&[&TEMP], &[])).clone().with_meters());
+        let snapshot = snapshot(selection, gpus);
+        let page = self.renderer.render((&snapshot, attribution), &self.settings, &telemetry(), at);
+        lines(&String::from_utf8(page.text.encoded(Encoding::Identity).to_vec()).unwrap())
+    }
+}
+
+/// Name, what tells series apart, and value, of the families that are about usage.
+fn lines(text: &str) -> String {
+    let told = ["gpu=", "GPU_I_ID", "by=", "reason=", "pod=", "pid=", "user=", "unit=", "family="];
+    let is_about = |line: &&str| {
+        ["nvml_pod_", "nvml_unit_", "nvml_process_", "nvml_device_una", "nvml_exporter_process_s"]
+            .iter()
+            .any(|start| line.starts_with(start))
+    };
+    let mut out = String::new();
+    for line in text.lines().filter(is_about) {
+        let (name, rest) = line.split_once('{').unwrap();
+        let (labels, value) = rest.rsplit_once("} ").unwrap();
+        let labels =
+            labels.split(',').filter(|label| told.iter().any(|name| label.starts_with(name)));
+        let value: f64 = value.parse().unwrap();
+        let short = labels.map(|label| label.replace('"', "")).collect::<Vec<_>>().join(" ");
+        // So many digits are what binary fractions keep.
+        let _ = writeln!(out, "{name} {short}: {}", (value * 1e6).round() / 1e6);
+    }
+    out
+}
+
+fn only(lines: &str, families: &[&str]) -> String {
+    let kept = lines.lines().filter(|line| families.iter().any(|name| line.starts_with(name)));
+    kept.map(|line| format!("{line}\n")).collect()
+}
+
+fn owner(uid: &str) -> Option<Arc<Owner>> {
+    Some(Arc::new(Owner { pod_uid: Some(uid.into()), ..Owner::default() }))
+}
+
+fn process(pid: u32, uid: &str, mib: u64, sm_percent: u32) -> (ProcessMemory, ProcessUtilization) {
+    let memory =
+        ProcessMemory { pid, owner: owner(uid), used_bytes: Some(mib << 20), gpu_instance: None };
+    let percent = ProcessUtilization {
+        pid,
+        owner: owner(uid),
+        sm_percent,
+        memory_percent: sm_percent / 2,
+        encoder_percent: 0,
+        decoder_percent: 3,
+    };
+    (memory, percent)
+}
+
+fn processes(all: Vec<(ProcessMemory, ProcessUtilization)>) -> Processes {
+    let visible = all.len();
+    let (running, utilization) = all.into_iter().unzip();
+    Processes { running: Ok(running), utilization: Ok(utilization), visible }
+}
+
+fn shared(energy: f64, all: Vec<(ProcessMemory, ProcessUtilization)>) -> GpuReading {
+    GpuReading {
+        processes: Some(processes(all)),
+        ..reading(vec![joules(energy), meter(Meter::Utilization, 90.0)])
+    }
+}
+
+fn instance(id: u32, profile: &str, activity: f64) -> InstanceReading {
+    InstanceReading {
+        identity: Arc::new(InstanceIdentity {
+            gpu_instance: id,
+            profile: profile.to_owned(),
+            uuids: vec![(0, format!("MIG-{id}"))],
+            placement: None,
+        }),
+        samples: vec![meter(Meter::Engine, activity)],
+    }
+}
+
+fn known(mut attribution: Attribution, pods: &[&str]) -> Attribution {
+    let mut table = PodTable::default();
+    for pod in pods {
+        let facts = PodFacts { uid: format!("uid-{pod}"), ..PodFacts::default() };
+        table.insert("ml", pod, facts);
+    }
+    attribution.pods = Arc::new(table);
+    attribution
+}
+
+/// GPU 0 by two pods; GPU 1 by one; of GPU 2, cut in instances of 3 and 2 of 7 slices, the first.
+fn holders() -> Attribution {
+    let instance = |pod, id| holding(pod, "main", Target::Mig(format!("MIG-{id}")), None);
+    let all = vec![
+        holding("a", "main", gpu(0), Some("0")),
+        holding("b", "main", gpu(0), Some("1")),
+        holding("c", "main", gpu(1), None),
+        instance("d", 1),
+    ];
+    known(held(all), &["a", "b", "c", "d"])
+}
+
+fn machine(energy: f64) -> Vec<GpuReading> {
+    let mig = GpuReading {
+        whole: false,
+        instances: vec![instance(1, "3g.71gb", 0.5), instance(2, "2g.35gb", 0.0)],
+        mig_slices: Some(7),
+        processes: Some(Processes { utilization: Err("NOT_SUPPORTED"), ..processes(vec![]) }),
+        ..reading(vec![joules(energy)])
+    };
+    // One of no pod that is known uses some, too.
+    let all =
+        vec![process(1, "uid-a", 300, 60), process(2, "uid-b", 200, 20), process(3, "x", 9, 10)];
+    vec![shared(energy, all), shared(energy, vec![]), mig]
+}
+
+#[test]
+fn a_page_tells_who_uses_and_spends_how_much() {
+    let mut pages = Pages::by(&[By::Pod]);
+    pages.page(0, machine(1000.0), &holders());
+    expect![[r#"
+        nvml_exporter_process_split_missing gpu=2 family=nvml_pod_sm_utilization_ratio reason=NOT_SUPPORTED: 1
+        nvml_pod_processes gpu=0 pod=a: 1
+        nvml_pod_processes gpu=0 pod=b: 1
+        nvml_pod_processes gpu=1 pod=c: 0
+        nvml_pod_processes gpu=2 GPU_I_ID=1 pod=d: 0
+        nvml_pod_memory_used_bytes gpu=0 pod=a: 314572800
+        nvml_pod_memory_used_bytes gpu=0 pod=b: 209715200
+        nvml_pod_memory_used_bytes gpu=1 pod=c: 0
+        nvml_pod_memory_used_bytes gpu=2 GPU_I_ID=1 pod=d: 0
+        nvml_pod_sm_utilization_ratio gpu=0 pod=a: 0.6
+        nvml_pod_sm_utilization_ratio gpu=0 pod=b: 0.2
+        nvml_pod_sm_utilization_ratio gpu=1 pod=c: 0
+        nvml_pod_memory_copy_utilization_ratio gpu=0 pod=a: 0.3
+        nvml_pod_memory_copy_utilization_ratio gpu=0 pod=b: 0.1
+        nvml_pod_memory_copy_utilization_ratio gpu=1 pod=c: 0
+        nvml_pod_encoder_utilization_ratio gpu=0 pod=a: 0
+        nvml_pod_encoder_utilization_ratio gpu=0 pod=b: 0
+        nvml_pod_encoder_utilization_ratio gpu=1 pod=c: 0
+        nvml_pod_decoder_utilization_ratio gpu=0 pod=a: 0.03
+        nvml_pod_decoder_utilization_ratio gpu=0 pod=b: 0.03
+        nvml_pod_decoder_utilization_ratio gpu=1 pod=c: 0
+        nvml_pod_energy_joules_total gpu=0 pod=a: 650
+        nvml_pod_energy_joules_total gpu=0 pod=b: 250
+        nvml_pod_energy_joules_total gpu=1 pod=c: 1000
+        nvml_pod_energy_joules_total gpu=2 GPU_I_ID=1 pod=d: 551.020408
+        nvml_pod_gpu_seconds_total gpu=0 pod=a: 5
+        nvml_pod_gpu_seconds_total gpu=0 pod=b: 5
+        nvml_pod_gpu_seconds_total gpu=1 pod=c: 10
+        nvml_pod_gpu_seconds_total gpu=2 GPU_I_ID=1 pod=d: 4.285714
+        nvml_pod_gpu_busy_seconds_total gpu=0 pod=a: 6
+        nvml_pod_gpu_busy_seconds_total gpu=0 pod=b: 2
+        nvml_pod_gpu_busy_seconds_total gpu=1 pod=c: 9
+        nvml_pod_gpu_busy_seconds_total gpu=2 GPU_I_ID=1 pod=d: 2.142857
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=idle: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=not_divisible: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=other_processes: 100
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=holders_unknown: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=unread: 0
+        nvml_device_unattributed_energy_joules_total gpu=1 by=pod reason=idle: 0
+        nvml_device_unattributed_energy_joules_total gpu=1 by=pod reason=not_divisible: 0
+        nvml_device_unattributed_energy_joules_total gpu=1 by=pod reason=other_processes: 0
+        nvml_device_unattributed_energy_joules_total gpu=1 by=pod reason=holders_unknown: 0
+        nvml_device_unattributed_energy_joules_total gpu=1 by=pod reason=unread: 0
+        nvml_device_unattributed_energy_joules_total gpu=2 by=pod reason=idle: 448.979592
+        nvml_device_unattributed_energy_joules_total gpu=2 by=pod reason=not_divisible: 0
+        nvml_device_unattributed_energy_joules_total gpu=2 by=pod reason=other_processes: 0
+        nvml_device_unattributed_energy_joules_total gpu=2 by=pod reason=holders_unknown: 0
+        nvml_device_unattributed_energy_joules_total gpu=2 by=pod reason=unread: 0
+    "#]].assert_eq(&pages.page(10, machine(2000.0), &holders()));
+}
+
+#[test]
+fn samples_that_add_up_to_more_than_there_is_are_scaled() {
+    let mut pages = Pages::by(&[By::Pod]);
+    let all = vec![process(1, "uid-a", 1, 90), process(2, "uid-b", 1, 60)];
+    let page = pages.page(0, vec![shared(0.0, all)], &holders());
+    expect![[r#"
+        nvml_pod_sm_utilization_ratio gpu=0 pod=a: 0.6
+        nvml_pod_sm_utilization_ratio gpu=0 pod=b: 0.4
+        nvml_pod_memory_copy_utilization_ratio gpu=0 pod=a: 0.45
+        nvml_pod_memory_copy_utilization_ratio gpu=0 pod=b: 0.3
+    "#]]
+    .assert_eq(&only(&page, &["nvml_pod_sm", "nvml_pod_memory_copy"]));
+}
+
+const SPENT: &[&str] = &["nvml_pod_energy", "nvml_pod_gpu", "nvml_device_una"];
+
+#[test]
+fn accounts_begin_at_0_and_a_page_made_again_charges_nothing() {
+    let mut pages = Pages::by(&[By::Pod]);
+    let one = held(vec![holding("c", "main", gpu(0), None)]);
+    let first = pages.page(0, vec![shared(50.0, vec![])], &one);
+    expect![[r#"
+        nvml_pod_energy_joules_total gpu=0 pod=c: 0
+        nvml_pod_gpu_seconds_total gpu=0 pod=c: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=idle: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=not_divisible: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=other_processes: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=holders_unknown: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=unread: 0
+    "#]]
+    .assert_eq(&only(&first, SPENT));
+    let second = pages.page(10, vec![shared(250.0, vec![])], &one);
+    expect![[r#"
+        nvml_pod_energy_joules_total gpu=0 pod=c: 200
+        nvml_pod_gpu_seconds_total gpu=0 pod=c: 10
+        nvml_pod_gpu_busy_seconds_total gpu=0 pod=c: 9
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=idle: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=not_divisible: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=other_processes: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=holders_unknown: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=unread: 0
+    "#]]
+    .assert_eq(&only(&second, SPENT));
+    assert_eq!(pages.page(10, vec![shared(250.0, vec![])], &one), second);
+}
+
+#[test]
+fn a_counter_that_began_anew_a_clock_set_back_and_a_gap() {
+    let mut pages = Pages::by(&[By::Pod]);
+    let one = held(vec![holding("c", "main", gpu(0), None)]);
+    let mut spent =
+        |seconds, energy| only(&pages.page(seconds, vec![shared(energy, vec![])], &one), SPENT);
+    spent(100, 5000.0);
+    // The driver was loaded again: the counter tells what was spent since.
+    assert!(spent(110, 30.0).contains("nvml_pod_energy_joules_total gpu=0 pod=c: 30\n"));
+    // A clock that is set back makes no time, and energy all the same.
+    let back = spent(50, 40.0);
+    assert!(back.contains("nvml_pod_energy_joules_total gpu=0 pod=c: 40\n"), "{back}");
+    assert!(back.contains("nvml_pod_gpu_seconds_total gpu=0 pod=c: 10\n"), "{back}");
+    // Nobody knows who held the GPU all the time that it was not read.
+    let gap = spent(500, 940.0);
+    assert!(gap.contains("nvml_pod_energy_joules_total gpu=0 pod=c: 40\n"), "{gap}");
+    assert!(gap.contains("by=pod reason=unread: 900\n"), "{gap}");
+    assert!(gap.contains("nvml_pod_gpu_seconds_total gpu=0 pod=c: 10\n"), "{gap}");
+}
+
+#[test]
+fn a_board_without_an_energy_counter_is_taken_by_its_power() {
+    let mut pages = Pages::by(&[By::Pod]);
+    let one = held(vec![holding("c", "main", gpu(0), None)]);
+    let watts = |watts| vec![reading(vec![meter(Meter::Power, watts)])];
+    pages.page(0, watts(100.0), &one);
+    let page = pages.page(10, watts(200.0), &one);
+    expect![[r#"
+        nvml_pod_energy_joules_total gpu=0 pod=c: 1500
+        nvml_pod_gpu_seconds_total gpu=0 pod=c: 10
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=idle: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=not_divisible: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=other_processes: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=holders_unknown: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=unread: 0
+    "#]]
+    .assert_eq(&only(&page, SPENT));
+    let mut pages = Pages::by(&[By::Pod]);
+    pages.page(0, vec![reading(vec![])], &one);
+    let page = pages.page(10, vec![reading(vec![])], &one);
+    expect![[r#"
+        nvml_pod_gpu_seconds_total gpu=0 pod=c: 10
+    "#]]
+    .assert_eq(&only(&page, SPENT));
+}
+
+#[test]
+fn an_account_outlives_its_pod_for_a_while_and_goes_on_if_the_pod_comes_back() {
+    let mut pages = Pages::by(&[By::Pod]);
+    let (one, none) = (held(vec![holding("c", "main", gpu(0), None)]), held(vec![]));
+    let mut energy = |seconds, joules, who: &Attribution| {
+        only(&pages.page(seconds, vec![shared(joules, vec![])], who), &["nvml_pod_energy"])
+    };
+    energy(0, 0.0, &one);
+    energy(10, 100.0, &one);
+    let ended = energy(20, 300.0, &none);
+    assert_eq!(ended, "nvml_pod_energy_joules_total gpu=0 pod=c: 100\n");
+    assert_eq!(energy(30, 400.0, &one), "nvml_pod_energy_joules_total gpu=0 pod=c: 200\n");
+    assert_eq!(energy(31 + KEPT.as_secs(), 500.0, &none), "");
+    let again = energy(32 + KEPT.as_secs(), 600.0, &one);
+    assert_eq!(again, "nvml_pod_energy_joules_total gpu=0 pod=c: 100\n");
+}
+
+#[test]
+fn what_is_spent_while_the_kubelet_is_away_is_nobodys() {
+    let mut pages = Pages::by(&[By::Pod]);
+    let unknown = Attribution::default();
+    pages.page(0, vec![shared(0.0, vec![])], &unknown);
+    let page = pages.page(10, vec![shared(70.0, vec![])], &unknown);
+    expect![[r#"
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=idle: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=not_divisible: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=other_processes: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=holders_unknown: 70
+        nvml_device_unattributed_energy_joules_total gpu=0 by=pod reason=unread: 0
+    "#]]
+    .assert_eq(&only(&page, SPENT));
+}
+
+#[test]
+fn units_and_processes_are_told_by_what_runs() {
+    let unit = |pid, unit: &str| {
+        let (mut memory, mut percent) = process(pid, "", 100, 30);
+        let of = Owner {
+            unit: Some(unit.into()),
+            command: Some("train \"1\"".into()),
+            start: Some(u64::from(pid)),
+            ..Owner::default()
+        };
+        memory.owner = Some(Arc::new(of));
+        percent.owner.clone_from(&memory.owner);
+        (memory, percent)
+    };
+    let all = || vec![unit(1, "x.service"), unit(2, "x.service"), unit(3, "y.service")];
+    let mut pages = Pages::by(&[By::Unit, By::Process]);
+    pages.page(0, vec![shared(0.0, all())], &Attribution::default());
+    let page = pages.page(10, vec![shared(1000.0, all())], &Attribution::default());
+    let families = ["nvml_unit", "nvml_process_energy", "nvml_device"];
+    expect![[r#"
+        nvml_unit_processes gpu=0 unit=x.service: 2
+        nvml_unit_processes gpu=0 unit=y.service: 1
+        nvml_unit_memory_used_bytes gpu=0 unit=x.service: 209715200
+        nvml_unit_memory_used_bytes gpu=0 unit=y.service: 104857600
+        nvml_unit_sm_utilization_ratio gpu=0 unit=x.service: 0.6
+        nvml_unit_sm_utilization_ratio gpu=0 unit=y.service: 0.3
+        nvml_unit_memory_copy_utilization_ratio gpu=0 unit=x.service: 0.3
+        nvml_unit_memory_copy_utilization_ratio gpu=0 unit=y.service: 0.15
+        nvml_unit_encoder_utilization_ratio gpu=0 unit=x.service: 0
+        nvml_unit_encoder_utilization_ratio gpu=0 unit=y.service: 0
+        nvml_unit_decoder_utilization_ratio gpu=0 unit=x.service: 0.06
+        nvml_unit_decoder_utilization_ratio gpu=0 unit=y.service: 0.03
+        nvml_unit_energy_joules_total gpu=0 unit=x.service: 650
+        nvml_unit_energy_joules_total gpu=0 unit=y.service: 350
+        nvml_unit_gpu_seconds_total gpu=0 unit=x.service: 5
+        nvml_unit_gpu_seconds_total gpu=0 unit=y.service: 5
+        nvml_unit_gpu_busy_seconds_total gpu=0 unit=x.service: 6
+        nvml_unit_gpu_busy_seconds_total gpu=0 unit=y.service: 3
+        nvml_process_energy_joules_total gpu=0 pid=1: 333.333333
+        nvml_process_energy_joules_total gpu=0 pid=2: 333.333333
+        nvml_process_energy_joules_total gpu=0 pid=3: 333.333333
+        nvml_device_unattributed_energy_joules_total gpu=0 by=unit reason=idle: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=unit reason=not_divisible: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=unit reason=other_processes: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=unit reason=holders_unknown: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=unit reason=unread: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=process reason=idle: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=process reason=not_divisible: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=process reason=other_processes: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=process reason=holders_unknown: 0
+        nvml_device_unattributed_energy_joules_total gpu=0 by=process reason=unread: 0
+    "#]]
+    .assert_eq(&only(&page, &families));
+}
