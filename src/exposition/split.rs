@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::catalogue::Value;
 use crate::sampler::owners::Owner;
 use crate::sampler::snapshot::Processes;
-use crate::usage::{NOT_VISIBLE, is_hidden};
+use crate::usage::NOT_VISIBLE;
 
 /// A family whose series are divided among the pods that share a device. dcgm-exporter knows
 /// these two, by their classic names.
@@ -78,7 +78,7 @@ impl Split {
         };
         match failed {
             Some(code) => Some(code),
-            None => is_hidden(processes).then_some(NOT_VISIBLE),
+            None => processes.is_hidden().then_some(NOT_VISIBLE),
         }
     }
 }

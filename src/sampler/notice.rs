@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::snapshot::{GpuIdentity, GpuReading, Library, Snapshot};
+use super::snapshot::{GpuIdentity, GpuReading, Library, Processes, Snapshot};
 use crate::catalogue::{Read, Selection};
 use crate::config::{DeviceSelector, GpuId, InstanceId};
 
@@ -13,6 +13,8 @@ pub(super) struct Notices {
     unmatched: Vec<String>,
     /// Models without profiling metrics, and why.
     unprofiled: BTreeSet<(String, &'static str)>,
+    /// That processes are hidden.
+    hidden: bool,
 }
 
 impl Notices {
@@ -20,6 +22,20 @@ impl Notices {
     pub(super) fn of(&mut self, snapshot: &Snapshot, devices: &DeviceSelector) {
         self.unmatched(snapshot, devices);
         self.unprofiled(snapshot);
+        self.hidden(snapshot);
+    }
+
+    /// Processes that NVML lists, none of which can be found in `/proc`.
+    fn hidden(&mut self, snapshot: &Snapshot) {
+        let mut readings = snapshot.gpus.iter().filter_map(|gpu| gpu.reading.as_deref());
+        let hidden =
+            readings.any(|reading| reading.processes.as_ref().is_some_and(Processes::is_hidden));
+        if hidden && !self.hidden {
+            self.hidden = true;
+            tracing::info!(
+                "processes on GPUs are not in this process namespace (hostPID): what each uses stays unknown"
+            );
+        }
     }
 
     /// A device asked for that is not there, once it is known what is.

@@ -198,6 +198,16 @@ pub struct Processes {
     pub visible: usize,
 }
 
+impl Processes {
+    /// Whether there are processes, and none of them is in this process namespace.
+    #[must_use]
+    pub fn is_hidden(&self) -> bool {
+        let count = self.running.as_ref().map_or(0, Vec::len)
+            + self.utilization.as_ref().map_or(0, Vec::len);
+        self.visible == 0 && count > 0
+    }
+}
+
 /// A process that holds memory of a GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessMemory {

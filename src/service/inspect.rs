@@ -15,6 +15,7 @@ use crate::sampler::{PASS_DEADLINE, ProcRoot, Sampler, Settings};
 use crate::telemetry::Telemetry;
 
 mod pods;
+mod processes;
 
 /// How long a look may take: the library's start and one pass. A GPU that takes longer is listed
 /// as not answering.
@@ -52,6 +53,9 @@ pub fn check(config: &Config) -> Result<(String, Verdict), ServeError> {
     line(&mut out, format_args!("families: {given} of {} give values here", rows.len()));
     for row in rows.iter().filter(|row| row.given < row.asked) {
         line(&mut out, format_args!("missing: {}: {}", row.name, row.why()));
+    }
+    if !config.kubernetes.usage.is_empty() {
+        processes::report(&mut out, &snapshot);
     }
     let matched = pods::report(&mut out, &config.kubernetes, &snapshot);
     let fine = given > 0 && matched;
@@ -191,7 +195,7 @@ fn look(
         devices,
         quirks: config.quirks,
         placements: config.kubernetes.enabled,
-        processes: false,
+        processes: !config.kubernetes.usage.is_empty(),
     });
     look_for(config, request, build_telemetry(false))
 }

@@ -10,7 +10,6 @@ mod uses;
 
 pub use ledger::{Account, KEPT, Ledger, Reason};
 pub use tenants::{Details, Tenant};
-pub(crate) use uses::is_hidden;
 pub use uses::{
     DeviceUse, GpuUse, Missing, NOT_VISIBLE, Share, UNKNOWN_UID, Usage, Use, Utilization,
 };

@@ -140,7 +140,7 @@ fn gpu_use(gpu: &Gpu, reading: &GpuReading, by: By, pods: &Pods<'_>) -> GpuUse {
     } else {
         instances.into_iter().map(|instance| device(Some(instance))).collect()
     };
-    let unseen = is_hidden(processes).then_some(NOT_VISIBLE);
+    let unseen = processes.is_hidden().then_some(NOT_VISIBLE);
     let why = |failed: Option<&'static str>| failed.or(unseen).into_iter();
     let memory = why(processes.running.as_ref().err().copied());
     let utilization = why(processes.utilization.as_ref().err().copied());
@@ -181,13 +181,6 @@ fn finish(
         held_known,
         left_out,
     }
-}
-
-/// Whether there are processes, and none of them is in this process namespace.
-pub(crate) fn is_hidden(processes: &Processes) -> bool {
-    let count = processes.running.as_ref().map_or(0, Vec::len)
-        + processes.utilization.as_ref().map_or(0, Vec::len);
-    processes.visible == 0 && count > 0
 }
 
 /// One process on one device.
@@ -232,7 +225,7 @@ impl<'a> Seen<'a> {
             entry.owner = process.owner.as_ref();
             entry.utilization = Some(Utilization::of(process).within(&total));
         }
-        let hidden = is_hidden(processes);
+        let hidden = processes.is_hidden();
         Self {
             all,
             memory_known: processes.running.is_ok() && !hidden,

@@ -44,6 +44,9 @@ fn notes_leave_out_what_does_not_matter() {
 fn notes_warn_of_halves() {
     let shared = notes("kubernetes: {virtualGpus: true, rbac: {create: false}}");
     assert!(shared.contains("kubernetes.virtualGpus without hostPID"), "{shared}");
+    let usage = notes("usageBy: [pod]");
+    assert!(usage.contains("usageBy without hostPID"), "{usage}");
+    assert!(!notes("usageBy: [none]").contains("usageBy without"));
     assert!(shared.contains("bind nvml-exporter to roles of your own"), "{shared}");
 }
 

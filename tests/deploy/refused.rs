@@ -51,6 +51,9 @@ const WRONG: &[(&str, &[&str])] = &[
         "{webConfig: {existingSecret: a}, tlsServerConfig: {enabled: true, existingSecret: b}}",
         &["webConfig.existingSecret is the whole web configuration"],
     ),
+    ("usageBy: [group]", &["/usageBy/0", "value must be one of"]),
+    ("{usageBy: [pod], kubernetes: {enabled: false}}", &["usageBy: pod needs kubernetes.enabled"]),
+    ("usageBy: [none, user]", &["usageBy: none stands alone"]),
     (
         "{serviceMonitor: {enabled: true}, podMonitor: {enabled: true}}",
         &["would scrape every pod twice"],

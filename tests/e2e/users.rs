@@ -68,6 +68,26 @@ fn a_kind_that_is_not_known_or_cannot_be_is_an_error() {
 }
 
 #[test]
+fn check_says_whether_processes_are_visible() {
+    let seen = |process: u32| {
+        let command = format!("gpu 0 processes {process}:1GiB:5");
+        let others: Vec<String> = (1..8).map(|gpu| format!("gpu {gpu} processes none")).collect();
+        let others = others.iter().map(String::as_str);
+        let commands: Vec<&str> = others.chain([command.as_str()]).collect();
+        let setup = Setup::simulate("dgx-h100").control(&commands);
+        let (code, out, log) = setup.args(["check", "--usage-by=user"]).run();
+        assert_eq!(code, 0, "{out}\n{log}");
+        out
+    };
+    let out = seen(std::process::id());
+    assert!(out.contains("processes: NVML lists 1, 1 of them are visible here\n"), "{out}");
+    assert!(!out.contains("hostPID"), "{out}");
+    let out = seen(4_194_999);
+    assert!(out.contains("processes: NVML lists 1, 0 of them are visible here\n"), "{out}");
+    assert!(out.contains("hostPID: true"), "{out}");
+}
+
+#[test]
 fn too_many_processes_are_bounded_and_counted() {
     let processes: Vec<String> =
         (0..200).map(|n| format!("{}:{}MiB:0", 4_195_000 + n, 100 + n)).collect();

@@ -1,4 +1,5 @@
 //! What users of devices use and spend, on the page, reading after reading.
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes strings so")]
 
 use std::fmt::Write as _;
 use std::sync::Arc;

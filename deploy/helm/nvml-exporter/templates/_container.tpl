@@ -49,6 +49,9 @@
 {{- if $v.hpcJobMapping.enabled }}
 {{- $env = append $env (list "DCGM_HPC_JOB_MAPPING_DIR" "/var/lib/nvml-exporter/job-mapping") }}
 {{- end }}
+{{- with $v.usageBy }}
+{{- $env = append $env (list "NVML_EXPORTER_USAGE_BY" (join "," .)) }}
+{{- end }}
 {{- with $v.debugDump }}
 {{- if .enabled }}
 {{- $env = concat $env (list

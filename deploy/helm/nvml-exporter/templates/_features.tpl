@@ -3,7 +3,7 @@
 {{/* The exporter lists and watches pods; as src/service/attribution.rs has it. */}}
 {{- define "nvml-exporter.asksForPods" -}}
 {{- $k := .Values.kubernetes }}
-{{- if and $k.enabled (or $k.podLabels.enabled $k.podUid $k.ownerLabels $k.virtualGpus $k.podAnnotations.allowlistRegex) -}}
+{{- if and $k.enabled (or $k.podLabels.enabled $k.podUid $k.ownerLabels $k.virtualGpus $k.podAnnotations.allowlistRegex (has "pod" .Values.usageBy)) -}}
 true
 {{- end }}
 {{- end }}

@@ -15,6 +15,12 @@
 {{- fail (printf "tlsServerConfig.clientAuthType %s needs the authority of the clients: set tlsServerConfig.ca" .clientAuthType) }}
 {{- end }}
 {{- end }}
+{{- if and (has "pod" $v.usageBy) (not $v.kubernetes.enabled) }}
+{{- fail "usageBy: pod needs kubernetes.enabled, by which it is known who holds a GPU" }}
+{{- end }}
+{{- if and (has "none" $v.usageBy) (gt (len $v.usageBy) 1) }}
+{{- fail "usageBy: none stands alone" }}
+{{- end }}
 {{- if and $v.podMonitor.enabled (include "nvml-exporter.hasServiceMonitor" .) }}
 {{- fail "serviceMonitor.enabled and podMonitor.enabled would scrape every pod twice: set one of them" }}
 {{- end }}
