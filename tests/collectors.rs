@@ -1,0 +1,159 @@
+//! The configurations for other collectors ask for the same as each other, and for what the
+//! manifests make. The collectors themselves are not needed.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use regex::Regex;
+use serde_json::{Map, Value, json};
+
+const FOLDER: &str = "deploy/collectors";
+/// What comes after a collector's name, for hosts and for Kubernetes.
+const PLACES: [&str; 2] = ["", "-kubernetes"];
+
+fn text(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path))
+        .unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn yaml(path: &str) -> Value {
+    serde_saphyr::from_str(&text(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn collector(place: &str) -> Value {
+    yaml(&format!("{FOLDER}/otel-collector{place}.yaml"))
+}
+
+/// The only scrape job of a list.
+fn only(jobs: &Value) -> &Value {
+    assert_eq!(jobs.as_array().map(Vec::len), Some(1), "{jobs}");
+    &jobs[0]
+}
+
+/// The Collector's, which the others are compared with.
+fn job(place: &str) -> Value {
+    only(&collector(place)["receivers"]["prometheus"]["config"]["scrape_configs"]).clone()
+}
+
+/// Alloy's syntax as far as the files use it, with a statement a line: a block is a list of
+/// objects under its name, a reference its text.
+fn alloy(lines: &mut dyn Iterator<Item = &str>) -> Value {
+    let mut body = Map::new();
+    while let Some(line) = lines.next().map(str::trim) {
+        if line == "}" {
+            return body.into();
+        } else if line.is_empty() || line.starts_with("//") {
+        } else if let Some(name) = line.strip_suffix(" {") {
+            let inner = alloy(lines);
+            body.entry(name).or_insert_with(|| json!([])).as_array_mut().unwrap().push(inner);
+        } else {
+            let (name, value) = line.split_once('=').unwrap_or_else(|| panic!("{line}"));
+            let value = value.trim();
+            let plain = serde_json::from_str(&value.replace("\" = ", "\": "));
+            body.insert(name.trim().to_owned(), plain.unwrap_or_else(|_| value.into()));
+        }
+    }
+    body.into()
+}
+
+/// A list of Alloy's blocks with those in them as plain objects.
+fn alloy_job(place: &str) -> (Value, Value) {
+    let text = text(&format!("{FOLDER}/alloy{place}.alloy"));
+    let all = alloy(&mut text.lines());
+    let block = |name: &str| only(&all[name]).clone();
+    let mut job = block("prometheus.scrape \"nvml_exporter\"");
+    let write = block("prometheus.remote_write \"metrics\"");
+    assert_eq!(job["forward_to"], "[prometheus.remote_write.metrics.receiver]");
+    let targets = job["targets"].clone();
+    let fields = job.as_object_mut().unwrap();
+    fields.retain(|name, _| name != "forward_to" && name != "targets");
+    if let Some(address) = targets[0].get("__address__") {
+        fields.insert("static_configs".into(), json!([{"targets": [address]}]));
+    } else {
+        assert_eq!(targets, "discovery.relabel.nvml_exporter.output");
+        let relabel = block("discovery.relabel \"nvml_exporter\"");
+        assert_eq!(relabel["targets"], "discovery.kubernetes.nvml_exporter.targets");
+        let mut discovery = block("discovery.kubernetes \"nvml_exporter\"");
+        discovery["namespaces"] = only(&discovery["namespaces"]).clone();
+        fields.insert("kubernetes_sd_configs".into(), json!([discovery]));
+        fields.insert("relabel_configs".into(), relabel["rule"].clone());
+    }
+    (job, only(&write["endpoint"])["url"].clone())
+}
+
+#[test]
+fn all_collectors_scrape_alike() {
+    for place in PLACES {
+        let job = job(place);
+        let agent = yaml(&format!("{FOLDER}/vmagent{place}.yaml"));
+        assert_eq!(only(&agent["scrape_configs"]), &job, "vmagent{place}");
+        assert_eq!(alloy_job(place).0, job, "alloy{place}");
+    }
+}
+
+#[test]
+fn labels_are_honoured_and_alerts_find_the_job() {
+    let alerts = yaml("alerts/src/thresholds.yml")["job"].as_str().unwrap().to_owned();
+    let alerts = Regex::new(&format!("^(?:{alerts})$")).unwrap();
+    for job in PLACES.map(job) {
+        assert_eq!(job["honor_labels"], true, "{job}");
+        assert!(alerts.is_match(job["job_name"].as_str().unwrap()), "{job}");
+    }
+}
+
+/// Else DCGM's counters would end in `_total`.
+#[test]
+fn the_collector_leaves_names_alone() {
+    for place in PLACES {
+        let exporter = collector(place)["exporters"]["prometheusremotewrite"].clone();
+        assert_eq!(exporter["add_metric_suffixes"], false, "{place}");
+        assert_eq!(exporter["endpoint"], alloy_job(place).1, "{place}");
+    }
+}
+
+#[test]
+fn hosts_are_scraped_where_and_as_often_as_the_exporter_serves() {
+    let output = Command::new(env!("CARGO_BIN_EXE_nvml-exporter")).arg("--help").output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    let default = |flag: &str| {
+        let rest = help.split(flag).nth(1).unwrap().split("[default: ").nth(1).unwrap();
+        rest.split(']').next().unwrap().to_owned()
+    };
+    let job = job("");
+    let target = job["static_configs"][0]["targets"][0].as_str().unwrap();
+    assert!(target.ends_with(&default("--address")), "{target}");
+    let seconds = job["scrape_interval"].as_str().unwrap().strip_suffix('s').unwrap();
+    assert_eq!(format!("{seconds}000"), default("--collect-interval"));
+}
+
+#[test]
+fn pods_are_found_as_the_manifests_make_them() {
+    let manifests = text("deploy/manifests/nvml-exporter.yaml");
+    let objects = manifests.split("\n---\n").map(|one| serde_saphyr::from_str(one).unwrap());
+    let set = objects.into_iter().find(|one: &Value| one["kind"] == "DaemonSet").unwrap();
+    let (pod, job) = (&set["spec"]["template"], job("-kubernetes"));
+    let container = &pod["spec"]["containers"][0];
+    let discovery = only(&job["kubernetes_sd_configs"]);
+    assert_eq!(discovery["namespaces"]["names"], json!([set["metadata"]["namespace"]]));
+    let selector = only(&discovery["selectors"]);
+    let (name, value) = selector["label"].as_str().unwrap().split_once('=').unwrap();
+    assert_eq!(pod["metadata"]["labels"][name], value, "{selector}");
+    let rules = job["relabel_configs"].as_array().unwrap();
+    let kept = rules.iter().find(|rule| rule["action"] == "keep").unwrap();
+    assert_eq!(kept["source_labels"], json!(["__meta_kubernetes_pod_container_port_name"]));
+    assert_eq!(kept["regex"], container["ports"][0]["name"]);
+    let variables = container["env"].as_array().unwrap();
+    let interval = variables.iter().find(|one| one["name"] == "DCGM_EXPORTER_INTERVAL").unwrap();
+    assert_eq!(job["scrape_interval"], interval["value"]);
+}
+
+#[test]
+fn the_page_names_every_file() {
+    let page = text("docs/collectors.md");
+    let files = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(FOLDER)).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let missing: Vec<_> = names.filter(|name| !page.contains(&format!("/{name})"))).collect();
+    assert_eq!(missing, [""; 0]);
+}
