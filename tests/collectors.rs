@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use regex::Regex;
@@ -14,8 +13,7 @@ const FOLDER: &str = "deploy/collectors";
 const PLACES: [&str; 2] = ["", "-kubernetes"];
 
 fn text(path: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path))
-        .unwrap_or_else(|error| panic!("{path}: {error}"))
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 fn yaml(path: &str) -> Value {
@@ -44,8 +42,11 @@ fn alloy(lines: &mut dyn Iterator<Item = &str>) -> Value {
     while let Some(line) = lines.next().map(str::trim) {
         if line == "}" {
             return body.into();
-        } else if line.is_empty() || line.starts_with("//") {
-        } else if let Some(name) = line.strip_suffix(" {") {
+        }
+        if line.is_empty() || line.starts_with("//") {
+            continue;
+        }
+        if let Some(name) = line.strip_suffix(" {") {
             let inner = alloy(lines);
             body.entry(name).or_insert_with(|| json!([])).as_array_mut().unwrap().push(inner);
         } else {
@@ -58,28 +59,27 @@ fn alloy(lines: &mut dyn Iterator<Item = &str>) -> Value {
     body.into()
 }
 
-/// A list of Alloy's blocks with those in them as plain objects.
+/// Alloy's job as the others write it, and where it sends to.
 fn alloy_job(place: &str) -> (Value, Value) {
     let text = text(&format!("{FOLDER}/alloy{place}.alloy"));
     let all = alloy(&mut text.lines());
     let block = |name: &str| only(&all[name]).clone();
     let mut job = block("prometheus.scrape \"nvml_exporter\"");
-    let write = block("prometheus.remote_write \"metrics\"");
-    assert_eq!(job["forward_to"], "[prometheus.remote_write.metrics.receiver]");
-    let targets = job["targets"].clone();
     let fields = job.as_object_mut().unwrap();
-    fields.retain(|name, _| name != "forward_to" && name != "targets");
+    assert_eq!(fields.remove("forward_to").unwrap(), "[prometheus.remote_write.metrics.receiver]");
+    let targets = fields.remove("targets").unwrap();
     if let Some(address) = targets[0].get("__address__") {
         fields.insert("static_configs".into(), json!([{"targets": [address]}]));
     } else {
-        assert_eq!(targets, "discovery.relabel.nvml_exporter.output");
         let relabel = block("discovery.relabel \"nvml_exporter\"");
+        assert_eq!(targets, "discovery.relabel.nvml_exporter.output");
         assert_eq!(relabel["targets"], "discovery.kubernetes.nvml_exporter.targets");
         let mut discovery = block("discovery.kubernetes \"nvml_exporter\"");
         discovery["namespaces"] = only(&discovery["namespaces"]).clone();
         fields.insert("kubernetes_sd_configs".into(), json!([discovery]));
         fields.insert("relabel_configs".into(), relabel["rule"].clone());
     }
+    let write = block("prometheus.remote_write \"metrics\"");
     (job, only(&write["endpoint"])["url"].clone())
 }
 
@@ -98,7 +98,7 @@ fn labels_are_honoured_and_alerts_find_the_job() {
     let alerts = yaml("alerts/src/thresholds.yml")["job"].as_str().unwrap().to_owned();
     let alerts = Regex::new(&format!("^(?:{alerts})$")).unwrap();
     for job in PLACES.map(job) {
-        assert_eq!(job["honor_labels"], true, "{job}");
+        assert_eq!(job["honor_labels"], true);
         assert!(alerts.is_match(job["job_name"].as_str().unwrap()), "{job}");
     }
 }
@@ -118,12 +118,12 @@ fn hosts_are_scraped_where_and_as_often_as_the_exporter_serves() {
     let output = Command::new(env!("CARGO_BIN_EXE_nvml-exporter")).arg("--help").output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
     let default = |flag: &str| {
-        let rest = help.split(flag).nth(1).unwrap().split("[default: ").nth(1).unwrap();
-        rest.split(']').next().unwrap().to_owned()
+        let (_, rest) = help.split_once(flag).unwrap().1.split_once("[default: ").unwrap();
+        rest.split_once(']').unwrap().0
     };
     let job = job("");
     let target = job["static_configs"][0]["targets"][0].as_str().unwrap();
-    assert!(target.ends_with(&default("--address")), "{target}");
+    assert!(target.ends_with(default("--address")), "{target}");
     let seconds = job["scrape_interval"].as_str().unwrap().strip_suffix('s').unwrap();
     assert_eq!(format!("{seconds}000"), default("--collect-interval"));
 }
@@ -131,17 +131,17 @@ fn hosts_are_scraped_where_and_as_often_as_the_exporter_serves() {
 #[test]
 fn pods_are_found_as_the_manifests_make_them() {
     let manifests = text("deploy/manifests/nvml-exporter.yaml");
-    let objects = manifests.split("\n---\n").map(|one| serde_saphyr::from_str(one).unwrap());
-    let set = objects.into_iter().find(|one: &Value| one["kind"] == "DaemonSet").unwrap();
+    let mut objects = manifests.split("\n---\n").map(|one| serde_saphyr::from_str(one).unwrap());
+    let set = objects.find(|one: &Value| one["kind"] == "DaemonSet").unwrap();
     let (pod, job) = (&set["spec"]["template"], job("-kubernetes"));
     let container = &pod["spec"]["containers"][0];
     let discovery = only(&job["kubernetes_sd_configs"]);
     assert_eq!(discovery["namespaces"]["names"], json!([set["metadata"]["namespace"]]));
-    let selector = only(&discovery["selectors"]);
-    let (name, value) = selector["label"].as_str().unwrap().split_once('=').unwrap();
-    assert_eq!(pod["metadata"]["labels"][name], value, "{selector}");
-    let rules = job["relabel_configs"].as_array().unwrap();
-    let kept = rules.iter().find(|rule| rule["action"] == "keep").unwrap();
+    let label = only(&discovery["selectors"])["label"].as_str().unwrap();
+    let (name, value) = label.split_once('=').unwrap();
+    assert_eq!(pod["metadata"]["labels"][name], value, "{label}");
+    let kept = &job["relabel_configs"][0];
+    assert_eq!(kept["action"], "keep");
     assert_eq!(kept["source_labels"], json!(["__meta_kubernetes_pod_container_port_name"]));
     assert_eq!(kept["regex"], container["ports"][0]["name"]);
     let variables = container["env"].as_array().unwrap();
@@ -152,8 +152,8 @@ fn pods_are_found_as_the_manifests_make_them() {
 #[test]
 fn the_page_names_every_file() {
     let page = text("docs/collectors.md");
-    let files = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(FOLDER)).unwrap();
-    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let names =
+        fs::read_dir(FOLDER).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
     let missing: Vec<_> = names.filter(|name| !page.contains(&format!("/{name})"))).collect();
     assert_eq!(missing, [""; 0]);
 }
