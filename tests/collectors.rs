@@ -20,19 +20,17 @@ fn yaml(path: &str) -> Value {
     serde_saphyr::from_str(&text(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-fn collector(place: &str) -> Value {
-    yaml(&format!("{FOLDER}/otel-collector{place}.yaml"))
-}
-
 /// The only scrape job of a list.
 fn only(jobs: &Value) -> &Value {
     assert_eq!(jobs.as_array().map(Vec::len), Some(1), "{jobs}");
     &jobs[0]
 }
 
-/// The Collector's, which the others are compared with.
-fn job(place: &str) -> Value {
-    only(&collector(place)["receivers"]["prometheus"]["config"]["scrape_configs"]).clone()
+/// The Collector's job, which the others are compared with, and how it sends.
+fn collector(place: &str) -> (Value, Value) {
+    let file = yaml(&format!("{FOLDER}/otel-collector{place}.yaml"));
+    let job = only(&file["receivers"]["prometheus"]["config"]["scrape_configs"]);
+    (job.clone(), file["exporters"]["prometheusremotewrite"].clone())
 }
 
 /// Alloy's syntax as far as the files use it, with a statement a line: a block is a list of
@@ -51,9 +49,8 @@ fn alloy(lines: &mut dyn Iterator<Item = &str>) -> Value {
             body.entry(name).or_insert_with(|| json!([])).as_array_mut().unwrap().push(inner);
         } else {
             let (name, value) = line.split_once('=').unwrap_or_else(|| panic!("{line}"));
-            let value = value.trim();
             let plain = serde_json::from_str(&value.replace("\" = ", "\": "));
-            body.insert(name.trim().to_owned(), plain.unwrap_or_else(|_| value.into()));
+            body.insert(name.trim().into(), plain.unwrap_or_else(|_| value.trim().into()));
         }
     }
     body.into()
@@ -84,32 +81,24 @@ fn alloy_job(place: &str) -> (Value, Value) {
 }
 
 #[test]
-fn all_collectors_scrape_alike() {
+fn all_collectors_ask_alike_and_send_alike() {
     for place in PLACES {
-        let job = job(place);
+        let (job, send) = collector(place);
         let agent = yaml(&format!("{FOLDER}/vmagent{place}.yaml"));
         assert_eq!(only(&agent["scrape_configs"]), &job, "vmagent{place}");
-        assert_eq!(alloy_job(place).0, job, "alloy{place}");
+        assert_eq!(alloy_job(place), (job, send["endpoint"].clone()), "alloy{place}");
     }
 }
 
 #[test]
-fn labels_are_honoured_and_alerts_find_the_job() {
+fn labels_and_names_stay_and_alerts_find_the_job() {
     let alerts = yaml("alerts/src/thresholds.yml")["job"].as_str().unwrap().to_owned();
     let alerts = Regex::new(&format!("^(?:{alerts})$")).unwrap();
-    for job in PLACES.map(job) {
+    for (job, send) in PLACES.map(collector) {
         assert_eq!(job["honor_labels"], true);
         assert!(alerts.is_match(job["job_name"].as_str().unwrap()), "{job}");
-    }
-}
-
-/// Else DCGM's counters would end in `_total`.
-#[test]
-fn the_collector_leaves_names_alone() {
-    for place in PLACES {
-        let exporter = collector(place)["exporters"]["prometheusremotewrite"].clone();
-        assert_eq!(exporter["add_metric_suffixes"], false, "{place}");
-        assert_eq!(exporter["endpoint"], alloy_job(place).1, "{place}");
+        // Else DCGM's counters would end in `_total`.
+        assert_eq!(send["add_metric_suffixes"], false);
     }
 }
 
@@ -121,7 +110,7 @@ fn hosts_are_scraped_where_and_as_often_as_the_exporter_serves() {
         let (_, rest) = help.split_once(flag).unwrap().1.split_once("[default: ").unwrap();
         rest.split_once(']').unwrap().0
     };
-    let job = job("");
+    let (job, _) = collector("");
     let target = job["static_configs"][0]["targets"][0].as_str().unwrap();
     assert!(target.ends_with(default("--address")), "{target}");
     let seconds = job["scrape_interval"].as_str().unwrap().strip_suffix('s').unwrap();
@@ -133,7 +122,7 @@ fn pods_are_found_as_the_manifests_make_them() {
     let manifests = text("deploy/manifests/nvml-exporter.yaml");
     let mut objects = manifests.split("\n---\n").map(|one| serde_saphyr::from_str(one).unwrap());
     let set = objects.find(|one: &Value| one["kind"] == "DaemonSet").unwrap();
-    let (pod, job) = (&set["spec"]["template"], job("-kubernetes"));
+    let (pod, (job, _)) = (&set["spec"]["template"], collector("-kubernetes"));
     let container = &pod["spec"]["containers"][0];
     let discovery = only(&job["kubernetes_sd_configs"]);
     assert_eq!(discovery["namespaces"]["names"], json!([set["metadata"]["namespace"]]));
