@@ -117,11 +117,26 @@ fn hosts_are_scraped_where_and_as_often_as_the_exporter_serves() {
     assert_eq!(format!("{seconds}000"), default("--collect-interval"));
 }
 
-#[test]
-fn pods_are_found_as_the_manifests_make_them() {
+fn daemon_set() -> Value {
     let manifests = text("deploy/manifests/nvml-exporter.yaml");
     let mut objects = manifests.split("\n---\n").map(|one| serde_saphyr::from_str(one).unwrap());
-    let set = objects.find(|one: &Value| one["kind"] == "DaemonSet").unwrap();
+    objects.find(|one: &Value| one["kind"] == "DaemonSet").unwrap()
+}
+
+#[test]
+fn googles_managed_prometheus_finds_them_too() {
+    let monitoring = yaml("deploy/gke/podmonitoring.yaml");
+    let pod = &daemon_set()["spec"]["template"];
+    for (name, value) in monitoring["spec"]["selector"]["matchLabels"].as_object().unwrap() {
+        assert_eq!(&pod["metadata"]["labels"][name], value, "{name}");
+    }
+    let endpoint = only(&monitoring["spec"]["endpoints"]);
+    assert_eq!(endpoint["port"], pod["spec"]["containers"][0]["ports"][0]["name"]);
+}
+
+#[test]
+fn pods_are_found_as_the_manifests_make_them() {
+    let set = daemon_set();
     let (pod, (job, _)) = (&set["spec"]["template"], collector("-kubernetes"));
     let container = &pod["spec"]["containers"][0];
     let discovery = only(&job["kubernetes_sd_configs"]);
