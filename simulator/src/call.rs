@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::code::{Answer, Code, INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS};
+use crate::cost::Meter;
 use crate::device::Device;
 use crate::ffi::{Argument, Handle};
 use crate::handle::{Kind, Target};
@@ -51,6 +52,7 @@ pub(crate) fn change_device(
     arguments: &[&dyn Argument],
     body: &mut dyn FnMut(&mut World, Target) -> Answer,
 ) -> Code {
+    let _meter = Meter::start();
     let code = to_code(on_device(function, handle, arguments, body));
     if trace::on() {
         trace::call(function.name, &label(handle), arguments, code);
@@ -79,6 +81,7 @@ pub(crate) fn bare(
     arguments: &[&dyn Argument],
     body: &mut dyn FnMut(&mut World) -> Answer,
 ) -> Code {
+    let _meter = Meter::start();
     let code = to_code(enter(name, None).and_then(|mut guard| body(guard.world()?)));
     if trace::on() {
         trace::call(name, "-", arguments, code);

@@ -17,6 +17,7 @@ mod call;
 mod clock;
 mod code;
 mod control;
+mod cost;
 mod counters;
 mod curve;
 mod device;

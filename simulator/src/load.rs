@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use crate::trace;
 use crate::world::{self, Environment};
+use crate::{cost, trace};
 
 static LOADED: OnceLock<Instant> = OnceLock::new();
 
@@ -18,6 +18,9 @@ extern "C" fn on_load() {
     let read = |name: &str| std::env::var(name).ok();
     if let Some(path) = read("NVML_SIM_TRACE").filter(|p| !p.is_empty()) {
         trace::open(&path);
+    }
+    if let Some(path) = read("NVML_SIM_COST").filter(|p| !p.is_empty()) {
+        cost::open(&path);
     }
     world::load(Environment {
         scenario: read("NVML_SIM_SCENARIO").filter(|s| !s.is_empty()),

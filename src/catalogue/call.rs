@@ -29,6 +29,8 @@ pub enum Number {
 pub mod slot {
     /// The only number of a call.
     pub const VALUE: usize = 0;
+    /// GPM's metrics of an instance: its share of the board's slices, 0 to 1; of a board 1.
+    pub const SIZE: usize = 1;
     /// `MemoryInfo`, bytes.
     pub const TOTAL: usize = 0;
     /// `MemoryInfo`, bytes.

@@ -130,6 +130,13 @@ pub fn gpm_ratio(numbers: &Numbers) -> Option<Value> {
     not_negative(numbers).map(|percent| Value::Float(percent / 1e2))
 }
 
+/// GPM's percent of an instance to a ratio of the board.
+#[must_use]
+pub fn gpm_of_board(numbers: &Numbers) -> Option<Value> {
+    let Some(Number::Float(size)) = numbers[slot::SIZE] else { return None };
+    not_negative(numbers).map(|percent| Value::Float(percent / 1e2 * size))
+}
+
 /// GPM's MiB per second to bytes per second, cut as by DCGM.
 #[must_use]
 pub fn gpm_bytes(numbers: &Numbers) -> Option<Value> {

@@ -2,15 +2,16 @@
 //! device, so that sums over them never exceed the device.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::labels::{Block, Further, Style};
+use super::labels::{Block, Further, Insert, Style, Zone};
 use super::roster::Member;
 use super::scheme::Settings;
 use super::text::Writer;
 use crate::catalogue::{Kind, Value};
 use crate::sampler::snapshot::InstanceIdentity;
-use crate::usage::{Account, By, Details, GpuUse, Ledger, Share, Tenant, Usage, Use};
+use crate::usage::{Account, By, Details, Ledger, Share, Tenant, Usage, Use};
 
 /// The families of what is used now: the part of the name behind the tenant's word, the help text
 /// behind the tenant's kind, and the value.
@@ -63,67 +64,78 @@ pub(super) fn write(
     settings: &Settings,
 ) {
     for by in &settings.usage {
-        gauges(writer, *by, (members, accounts.usage), settings);
-        counters(writer, *by, (members, accounts.ledger), settings);
-    }
-    unattributed(writer, members, accounts.ledger, settings);
-    left_out(writer, members, accounts.usage, settings);
-}
-
-fn gauges(
-    writer: &mut Writer,
-    by: By,
-    (members, usage): (&[Member<'_>], &Usage),
-    settings: &Settings,
-) {
-    let mut all: Vec<(&Use, String)> = Vec::new();
-    for (member, gpu) in each(members, usage).filter(|(_, gpu)| gpu.by == by) {
-        for device in &gpu.devices {
-            let instance = device.instance.as_ref();
-            let labels = |one| labels(member, instance, who(one), settings);
-            all.extend(device.uses.iter().map(|one| (one, labels(one))));
-        }
-    }
-    for (name, help, value) in GAUGES {
-        // A process is one.
-        if by == By::Process && name == "processes" {
-            continue;
-        }
-        let (name, help) = (family(by, name), format!("{help} {}.", kind(by)));
-        writer.gauge(&name, &help, |writer| {
-            for (one, labels) in &all {
-                let Some(value) = value(one) else { continue };
-                writer.sample(&name, labels, value);
+        let all = rows(members, *by, accounts, settings);
+        for (name, help, value) in GAUGES {
+            // A process is one.
+            if *by == By::Process && name == "processes" {
+                continue;
             }
-        });
+            let (name, help) = (family(*by, name), format!("{help} {}.", kind(*by)));
+            writer.gauge(&name, &help, |writer| {
+                for row in &all {
+                    let Some(value) = row.now.and_then(value) else { continue };
+                    writer.sample(&name, &row.labels, value);
+                }
+            });
+        }
+        for (name, help, value) in COUNTERS {
+            let (name, help) = (family(*by, name), format!("{help} {}.", kind(*by)));
+            writer.family(&name, &help, Kind::Counter, |writer| {
+                for row in &all {
+                    let Some(value) = row.account.and_then(value) else { continue };
+                    writer.sample(&name, &row.labels, Value::Float(value));
+                }
+            });
+        }
     }
+    unattributed(writer, members, accounts.ledger);
+    left_out(writer, members, accounts.usage);
 }
 
-fn counters(
-    writer: &mut Writer,
+/// One who uses a device, or did.
+struct Row<'a> {
+    labels: String,
+    now: Option<&'a Use>,
+    account: Option<&'a Account>,
+}
+
+/// All of one kind, by GPU; those that have left come last.
+fn rows<'a>(
+    members: &[Member<'_>],
     by: By,
-    (members, ledger): (&[Member<'_>], &Ledger),
+    accounts: Accounts<'a>,
     settings: &Settings,
-) {
-    let mut all: Vec<(&Account, String)> = Vec::new();
+) -> Vec<Row<'a>> {
+    let mut all = Vec::new();
     for member in members {
-        for (tenant, account) in ledger.accounts(member.identity.index) {
-            if tenant.by() == by {
-                let who = (tenant, &account.details);
-                let labels = labels(member, account.instance.as_ref(), who, settings);
-                all.push((account, labels));
+        let index = member.identity.index;
+        let accounts_of = accounts.ledger.accounts(index).filter(|(tenant, _)| tenant.by() == by);
+        let mut left: BTreeMap<(Option<u32>, &Tenant), &Account> = accounts_of
+            .map(|(tenant, account)| {
+                let id = account.instance.as_ref().map(|instance| instance.gpu_instance);
+                ((id, tenant), account)
+            })
+            .collect();
+        let is_fresh = member.reading().is_some();
+        let gpus = accounts.usage.gpus.iter();
+        for gpu in gpus.filter(|gpu| is_fresh && gpu.gpu == index && gpu.by == by) {
+            for device in &gpu.devices {
+                let instance = device.instance.as_ref();
+                let id = instance.map(|instance| instance.gpu_instance);
+                all.extend(device.uses.iter().map(|one| Row {
+                    labels: labels(member, instance, (&one.tenant, &one.details), settings),
+                    now: Some(one),
+                    account: left.remove(&(id, &one.tenant)),
+                }));
             }
         }
+        all.extend(left.into_iter().map(|((_, tenant), account)| Row {
+            labels: labels(member, account.instance.as_ref(), (tenant, &account.details), settings),
+            now: None,
+            account: Some(account),
+        }));
     }
-    for (name, help, value) in COUNTERS {
-        let (name, help) = (family(by, name), format!("{help} {}.", kind(by)));
-        writer.family(&name, &help, Kind::Counter, |writer| {
-            for (account, labels) in &all {
-                let Some(value) = value(account) else { continue };
-                writer.sample(&name, labels, Value::Float(value));
-            }
-        });
-    }
+    all
 }
 
 fn family(by: By, name: &str) -> String {
@@ -134,47 +146,31 @@ fn kind(by: By) -> String {
     by.word().replace('_', " ")
 }
 
-fn who(one: &Use) -> (&Tenant, &Details) {
-    (&one.tenant, &one.details)
-}
-
-/// GPUs that are to be served, with what is used of them.
-fn each<'m, 'a>(
-    members: &'m [Member<'a>],
-    usage: &'m Usage,
-) -> impl Iterator<Item = (&'m Member<'a>, &'m GpuUse)> {
-    members.iter().filter(|member| member.reading().is_some()).flat_map(move |member| {
-        let gpus = usage.gpus.iter();
-        gpus.filter(|gpu| gpu.gpu == member.identity.index).map(move |gpu| (member, gpu))
-    })
-}
-
-fn unattributed(writer: &mut Writer, members: &[Member<'_>], ledger: &Ledger, settings: &Settings) {
+fn unattributed(writer: &mut Writer, members: &[Member<'_>], ledger: &Ledger) {
     const NAME: &str = "nvml_device_unattributed_energy_joules_total";
     const HELP: &str = "The GPU's energy that nobody is charged for, by kind of users and reason.";
     writer.family(NAME, HELP, Kind::Counter, |writer| {
         for member in members {
             for (by, reason, joules) in ledger.unattributed(member.identity.index) {
-                let labels = vec![("by", by.word()), ("reason", reason.label())];
-                let further = Further { attributes: labels, ..Further::default() };
-                let block = Block::gpu(member.identity, Style::Own, &settings.labels, &further);
-                writer.sample(NAME, block.as_str(), Value::Float(joules));
+                let label = |name, value| Insert { zone: Zone::Attribute, name, value };
+                let labels = [label("by", by.word()), label("reason", reason.label())];
+                writer.sample_with(NAME, &member.block, &labels, Value::Float(joules));
             }
         }
     });
 }
 
-fn left_out(writer: &mut Writer, members: &[Member<'_>], usage: &Usage, settings: &Settings) {
+fn left_out(writer: &mut Writer, members: &[Member<'_>], usage: &Usage) {
     const NAME: &str = "nvml_exporter_usage_left_out";
     const HELP: &str = "Users of the GPU without series, for there are too many.";
     writer.gauge(NAME, HELP, |writer| {
-        for (member, gpu) in each(members, usage) {
-            let count: usize = gpu.devices.iter().map(|device| device.left_out).sum();
-            if count > 0 {
-                let further =
-                    Further { attributes: vec![("by", gpu.by.word())], ..Further::default() };
-                let block = Block::gpu(member.identity, Style::Own, &settings.labels, &further);
-                writer.sample(NAME, block.as_str(), Value::Uint(count as u64));
+        for member in members.iter().filter(|member| member.reading().is_some()) {
+            for gpu in usage.gpus.iter().filter(|gpu| gpu.gpu == member.identity.index) {
+                let count: usize = gpu.devices.iter().map(|device| device.left_out).sum();
+                if count > 0 {
+                    let by = Insert { zone: Zone::Attribute, name: "by", value: gpu.by.word() };
+                    writer.sample_with(NAME, &member.block, &[by], Value::Uint(count as u64));
+                }
             }
         }
     });

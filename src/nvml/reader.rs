@@ -339,8 +339,8 @@ impl Bound {
         let key =
             instance.identity.uuids.first().map_or_else(String::new, |(_, uuid)| uuid.clone());
         let mut samples = Vec::with_capacity(plan.instance.len());
-        let of = (self.handle, instance.identity.gpu_instance, key.as_str());
-        self.gpm.read_instance(work, of, &mut samples)?;
+        let of = (self.handle, &*instance.identity, key.as_str());
+        self.gpm.read_instance(work, of, self.known.slots, &mut samples)?;
         let supports = self
             .instances
             .entry(key)

@@ -261,6 +261,17 @@ pub struct InstanceIdentity {
     pub placement: Option<Placement>,
 }
 
+impl InstanceIdentity {
+    /// Which share of a board of so many compute slices it is, 0 to 1: `3g.40gb` is three, and
+    /// `1g.10gb+me` one. `None` if its profile does not tell.
+    #[must_use]
+    pub fn share_of(&self, slices: Option<u32>) -> Option<f64> {
+        let (own, _) = self.profile.split_once('g')?;
+        let (own, all) = (own.parse::<u32>().ok()?, slices?);
+        (own <= all).then(|| f64::from(own) / f64::from(all))
+    }
+}
+
 /// What a GPU instance was cut as and where (`nvmlGpuInstanceGetInfo`): names of devices that
 /// Kubernetes hands out by claim are made of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

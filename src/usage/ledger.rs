@@ -164,7 +164,9 @@ impl Books {
         for device in &gpu.devices {
             for one in device.uses.iter().filter(|one| one.holds) {
                 let account = self.account(device, &one.tenant);
-                account.details = one.details.clone();
+                if account.details != one.details {
+                    account.details = one.details.clone();
+                }
                 account.instance.clone_from(&device.instance);
                 account.last = Some(meters.reading.read_at);
                 if knows_energy {
@@ -272,16 +274,9 @@ impl Meters<'_> {
         self.of(&instance.samples, Meter::Engine)
     }
 
-    /// The slices of an instance, of those that the board can be cut into. `1g.10gb+me` has one,
-    /// `3g.40gb` three.
+    /// A driver that does not tell leaves equal parts.
     fn size(&self, instance: &InstanceIdentity) -> f64 {
-        let slices =
-            instance.profile.split_once('g').and_then(|(count, _)| count.parse::<u32>().ok());
-        let all = self.reading.mig_slices.filter(|all| *all > 0);
-        // A driver that does not tell leaves equal parts.
-        match (slices, all) {
-            (Some(slices), Some(all)) => f64::from(slices) / f64::from(all),
-            _ => 1.0 / self.reading.instances.len().max(1) as f64,
-        }
+        let equal = || 1.0 / self.reading.instances.len().max(1) as f64;
+        instance.share_of(self.reading.mig_slices).unwrap_or_else(equal)
     }
 }

@@ -2,6 +2,7 @@
 //! simulated machine `dense-16x7`.
 
 mod exporter;
+mod own;
 mod serving;
 
 use std::path::{Path, PathBuf};
@@ -25,24 +26,31 @@ struct Selection {
     name: &'static str,
     /// A counters file; `None` is the built-in selection.
     file: Option<PathBuf>,
+    /// Further flags.
+    arguments: &'static [&'static str],
 }
 
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let passes = match arguments {
         [] => PASSES_AN_HOUR,
         [quick] if quick == "--quick" => PASSES_QUICK,
-        _ => return Err("usage: cargo xtask bench [--quick]".to_owned()),
+        [own] if own == "--own" => {
+            shell::run(&mut cargo(&["build", "--release", "--workspace"]))?;
+            return own::measure();
+        }
+        _ => return Err("usage: cargo xtask bench [--quick | --own]".to_owned()),
     };
     needs::packages(&[WRK])?;
     shell::run(&mut cargo(&["build", "--release", "--workspace"]))?;
     let selections = [
-        Selection { name: "default", file: None },
-        Selection { name: "all fields", file: Some(every_field()?) },
+        Selection { name: "default", file: None, arguments: &[] },
+        Selection { name: "all fields", file: Some(every_field()?), arguments: &[] },
     ];
     println!("\n| Selection | What | Figure |\n|---|---|---|");
     for selection in &selections {
         measure(selection, passes)?;
     }
+    own::measure()?;
     criterion()
 }
 

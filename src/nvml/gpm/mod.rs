@@ -21,7 +21,7 @@ use super::work::Work;
 use crate::catalogue::call::slot;
 use crate::catalogue::plan::{Plan, PlannedGpm, Takers};
 use crate::catalogue::{Number, Numbers};
-use crate::sampler::snapshot::Sample;
+use crate::sampler::snapshot::{InstanceIdentity, Sample};
 
 mod buffers;
 mod metrics;
@@ -56,6 +56,8 @@ struct Source {
     buffers: [Option<Buffer>; 2],
     /// Which of both holds the sample of the pass before, and when it was taken.
     filled: Option<(usize, Instant)>,
+    /// Which share of the board's slices the device is, if that is known.
+    size: Option<f64>,
 }
 
 /// One metric of a device.
@@ -131,7 +133,8 @@ impl Gpm {
     pub(super) fn read_instance(
         &mut self,
         work: &mut Work<'_>,
-        (parent, gpu_instance, uuid): (Handle, u32, &str),
+        (parent, instance, uuid): (Handle, &InstanceIdentity, &str),
+        slices: Option<u32>,
         samples: &mut Vec<Sample>,
     ) -> Result<(), Code> {
         let plan = &work.request.plan;
@@ -148,7 +151,8 @@ impl Gpm {
                 .insert(uuid.to_owned(), Source::new(planned.iter().copied(), self.links));
         }
         let Some(source) = self.instances.get_mut(uuid) else { return Ok(()) };
-        let of = (Device::Instance(parent, gpu_instance), &planned[..]);
+        source.size = instance.share_of(slices);
+        let of = (Device::Instance(parent, instance.gpu_instance), &planned[..]);
         source.read(work, &mut self.metrics, of, samples)
     }
 
@@ -221,6 +225,7 @@ impl Source {
             sampling: Support::default(),
             buffers: [None, None],
             filled: None,
+            size: Some(1.0),
         }
     }
 
@@ -317,6 +322,12 @@ impl Source {
         };
         for (entry, value) in asked.into_iter().zip(values) {
             entry.support.learn(&value);
+            let value = value.map(|value| {
+                let mut numbers = Numbers::default();
+                numbers[slot::VALUE] = Some(Number::Float(value));
+                numbers[slot::SIZE] = self.size.map(Number::Float);
+                numbers
+            });
             take(work, &planned[entry.planned].takers, (entry.link, value), samples)?;
         }
         Ok(())
@@ -330,17 +341,15 @@ impl Source {
     }
 }
 
-/// Makes samples of one metric's value, or notes what was missed.
+/// Makes samples of one metric's numbers, or notes what was missed.
 fn take(
     work: &mut Work<'_>,
     takers: &Takers,
-    (link, value): (Option<u8>, Result<f64, Code>),
+    (link, value): (Option<u8>, Result<Numbers, Code>),
     samples: &mut Vec<Sample>,
 ) -> Result<(), Code> {
     match value {
-        Ok(value) => {
-            let mut numbers = Numbers::default();
-            numbers[slot::VALUE] = Some(Number::Float(value));
+        Ok(numbers) => {
             work.samples(takers, &numbers, link, samples);
             Ok(())
         }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -38,12 +39,23 @@ pub(super) struct Usage {
 
 impl Exporter {
     pub(super) fn start(selection: &Selection, interval: Duration) -> Outcome<Self> {
+        Self::start_with(selection, interval, &[])
+    }
+
+    /// With something in its environment.
+    pub(super) fn start_with(
+        selection: &Selection,
+        interval: Duration,
+        environment: &[(&str, &Path)],
+    ) -> Outcome<Self> {
         let port = free_port().map_err(|error| format!("no free port: {error}"))?;
         let mut command = Command::new(shell::target().join("release/nvml-exporter"));
         command
             .args(["--simulate", SCENARIO, "--log-level=error"])
             .arg(format!("--address=127.0.0.1:{port}"))
             .arg(format!("--collect-interval={}ms", interval.as_millis()))
+            .args(selection.arguments)
+            .envs(environment.iter().copied())
             .stdout(Stdio::null());
         if let Some(file) = &selection.file {
             command.arg("--collectors").arg(file);
