@@ -8,6 +8,7 @@ use super::labels::{Block, Further, Style};
 use super::roster::Member;
 use super::scheme::Settings;
 use super::text::Writer;
+use super::usage_accounting;
 use crate::catalogue::{Kind, Value};
 use crate::sampler::snapshot::InstanceIdentity;
 use crate::usage::{Account, By, Details, GpuUse, Ledger, Share, Tenant, Usage, Use};
@@ -66,6 +67,7 @@ pub(super) fn write(
         gauges(writer, *by, (members, accounts.usage), settings);
         counters(writer, *by, (members, accounts.ledger), settings);
     }
+    usage_accounting::write(writer, members, settings);
     unattributed(writer, members, accounts.ledger, settings);
     left_out(writer, members, accounts.usage, settings);
 }

@@ -192,6 +192,7 @@ fn look(
         quirks: config.quirks,
         placements: config.kubernetes.enabled,
         processes: false,
+        accounting: false,
     });
     look_for(config, request, build_telemetry(false))
 }
