@@ -59,11 +59,11 @@ impl Accounts {
     /// Brings the accounts up to date; whether there are any. `None` is a GPU in MIG mode, in
     /// which the driver refuses to account.
     pub(super) fn read(&mut self, work: &mut Work<'_>, handle: Option<Handle>) -> bool {
-        let on = handle.filter(|handle| self.is_on(work, *handle).unwrap_or_default());
-        if on.is_none() {
+        let on = handle.map_or(Ok(false), |handle| self.is_on(work, handle));
+        if on == Ok(false) {
             self.book = Book::default();
         }
-        on.is_some_and(|handle| self.read_from(work, handle).is_some())
+        on == Ok(true) && handle.is_some_and(|handle| self.read_from(work, handle).is_some())
     }
 
     fn read_from(&mut self, work: &mut Work<'_>, handle: Handle) -> Option<()> {
@@ -89,17 +89,17 @@ impl Accounts {
     }
 
     /// Not asked where nothing would follow.
-    fn is_on(&mut self, work: &mut Work<'_>, handle: Handle) -> Option<bool> {
+    fn is_on(&mut self, work: &mut Work<'_>, handle: Handle) -> Result<bool, Code> {
         let refused = [&self.mode, &self.pids, &self.stats].map(Support::refusal);
         if refused.iter().any(Option::is_some) {
-            return None;
+            return Ok(false);
         }
         let mut mode = 0;
         let nvml = work.session.nvml();
         let answer = nvml_call!(nvml, nvmlDeviceGetAccountingMode(handle.0, &raw mut mode));
         self.mode.learn(&answer);
         work.note(MODE, &answer);
-        answer.ok().map(|()| mode != 0)
+        answer.map(|()| mode != 0)
     }
 
     fn list(&mut self, work: &mut Work<'_>, handle: Handle) -> Option<Vec<u32>> {

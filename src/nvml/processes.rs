@@ -80,7 +80,7 @@ impl Watch {
         let mut pids = BTreeSet::new();
         pids.extend(running.iter().flat_map(Used::keys).map(|(_, pid)| *pid));
         pids.extend(utilization.iter().flat_map(BTreeMap::keys));
-        pids.extend(self.accounts.running());
+        pids.extend(self.accounts.running().filter(|_| accounted));
         self.owners.look_up(work.proc_root, pids);
         if accounted {
             work.accounting = self.accounts.told(&self.owners);
