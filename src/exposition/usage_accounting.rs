@@ -82,3 +82,25 @@ fn labels(member: &Member<'_>, one: &Accounted, settings: &Settings) -> String {
     let block = Block::gpu(member.identity, Style::Own, &settings.labels, &further);
     block.as_str().to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_told_of_once_with_the_process_that_started_last() {
+        let account = |pid, start| Accounted {
+            pid,
+            start,
+            owner: None,
+            running: false,
+            max_memory_bytes: None,
+            sm_percent: None,
+            memory_percent: None,
+            took: None,
+        };
+        let all = [account(2, 7), account(1, 5), account(1, 9), account(1, 6)];
+        let told: Vec<_> = newest(&all).map(|one| (one.pid, one.start)).collect();
+        assert_eq!(told, [(1, 9), (2, 7)]);
+    }
+}
