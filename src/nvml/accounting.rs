@@ -70,19 +70,19 @@ impl Accounts {
         let pids = self.list(work, handle)?;
         for pid in self.book.open(&pids) {
             let stats = stats(work, handle, pid);
-            match stats {
-                Ok(stats) => self.book.enter(pid, &stats),
+            if let Err(Code::NOT_FOUND) = stats {
                 // It was forgotten meanwhile.
-                Err(Code::NOT_FOUND) => self.book.strike(pid),
-                Err(_) => {}
+                self.book.strike(pid);
+                continue;
             }
-            if stats.is_err_and(|code| code != Code::NOT_FOUND) {
+            self.stats.learn(&stats);
+            work.note(STATS, &stats);
+            let Ok(stats) = stats else {
                 // The others would fail, too.
-                self.stats.learn(&stats);
-                work.note(STATS, &stats);
                 self.book.give_up();
                 break;
-            }
+            };
+            self.book.enter(pid, &stats);
         }
         self.book.close();
         self.stats.refusal().is_none().then_some(())
