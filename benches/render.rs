@@ -177,6 +177,7 @@ fn gpu(index: u32, instances: u32) -> Gpu {
         mig_slices: (instances > 0).then_some(7),
         unsupported: Vec::new(),
         processes: None,
+        accounting: Vec::new(),
         signs: None,
         peers: Vec::new(),
     };

@@ -1,11 +1,12 @@
 //! One GPU of the running scenario: who it is, and what state it is in.
 
+use crate::account::Accounts;
 use crate::curve::{Curve, Work, mix};
 use crate::ffi::Handle;
 use crate::handle::{Kind, Target};
 use crate::mig::GpuInstance;
 use crate::model::Model;
-use crate::process::Process;
+use crate::process::{Process, stand_in};
 use crate::scenario::{Gpus, Scenario, parse_bus_id};
 use crate::setting::{Key, Scope, Settings};
 
@@ -51,6 +52,8 @@ pub(crate) struct Gpu {
     pub(crate) processes: Option<Vec<Process>>,
     /// The same for GPU instances that a command names.
     pub(crate) instance_processes: Vec<(u32, Vec<Process>)>,
+    /// The accounts of processes, while accounting mode is on.
+    pub(crate) accounts: Option<Accounts>,
     pub(crate) unsupported: Vec<String>,
     pub(crate) unsupported_fields: Vec<u32>,
     /// What keeps counters continuous when settings change: see [`Gpu::change`].
@@ -102,6 +105,7 @@ impl Gpu {
                 .as_ref()
                 .map(|pids| pids.iter().map(|pid| Process::new(*pid)).collect()),
             instance_processes: Vec::new(),
+            accounts: None,
             unsupported: gpus.unsupported.clone(),
             unsupported_fields: gpus.unsupported_fields.clone(),
             load_carry: 0.0,
@@ -156,6 +160,9 @@ impl Gpu {
         for instance in layout.iter_mut().flatten() {
             let seed = mix(self.id.seed, 100 + u64::from(instance.id));
             instance.curve = Curve::new(self.work, seed, seed);
+        }
+        if layout.is_some() {
+            self.accounts = None;
         }
         self.mig = layout;
     }
@@ -222,6 +229,11 @@ impl Gpu {
         };
         self.instance_processes.retain(|(id, _)| *id != instance);
         self.instance_processes.extend(list.map(|list| (instance, list.clone())));
+    }
+
+    /// The processes to report on the GPU itself, whether anything runs or not.
+    pub(crate) fn listed(&self) -> Vec<Process> {
+        self.processes.clone().unwrap_or_else(|| vec![stand_in()])
     }
 
     /// The GPU instance of an id.

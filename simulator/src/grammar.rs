@@ -57,6 +57,7 @@ pub(crate) enum GpuChange {
     Lost(bool),
     Attached(bool),
     Mig(Option<Vec<String>>),
+    Accounting(bool),
     /// Processes to report on the GPU or one of its instances; `None` for the client's own.
     Processes(Option<u32>, Option<Vec<Process>>),
 }
@@ -135,12 +136,14 @@ fn gpu_change(words: &[&str]) -> Result<GpuChange, String> {
         ["detach"] => Ok(GpuChange::Attached(false)),
         ["attach"] => Ok(GpuChange::Attached(true)),
         ["processes", list] => Ok(GpuChange::Processes(None, Process::parse_list(list)?)),
+        ["accounting", "on"] => Ok(GpuChange::Accounting(true)),
+        ["accounting", "off"] => Ok(GpuChange::Accounting(false)),
         ["mig", "off"] => Ok(GpuChange::Mig(None)),
         ["mig", "on"] => Ok(GpuChange::Mig(Some(Vec::new()))),
         ["mig", list] => Ok(GpuChange::Mig(Some(list.split(',').map(str::to_owned).collect()))),
         _ => Err(format!(
             "gpu <n> takes set, add, unset, link, gi, error, field, gpm, latency, hang, resume, xid, \
-             event, lost, restore, detach, attach, mig or processes, not: {}",
+             event, lost, restore, detach, attach, mig, accounting or processes, not: {}",
             words.join(" ")
         )),
     }
@@ -324,12 +327,21 @@ mod tests {
     }
 
     #[test]
+    fn accounting_is_on_or_off() {
+        for (word, on) in [("on", true), ("off", false)] {
+            let command = Command::Gpu(Which::One(2), GpuChange::Accounting(on));
+            assert_eq!(one(&format!("gpu 2 accounting {word}")), command);
+        }
+    }
+
+    #[test]
     fn mistakes_are_explained() {
         for (line, hint) in [
             ("gpu 3 set temprature 91", "temperature"),
             ("gpu x lost", "not a GPU"),
             ("gpu 3 explode", "detach"),
             ("gpu 3 latency * soon", "not a time"),
+            ("gpu 3 accounting perhaps", "accounting"),
             ("gpu 3 processes me", "not a process"),
             ("gpu 3 error f SOMETHING", "not a return code"),
             ("clock back", "advance"),

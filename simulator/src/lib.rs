@@ -12,6 +12,7 @@
     reason = "a C library: exported symbols, raw out-parameters, and its own ELF image"
 )]
 
+mod account;
 mod api;
 mod call;
 mod clock;

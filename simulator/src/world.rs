@@ -23,7 +23,7 @@ use crate::mig;
 use crate::model::Model;
 use crate::note::complain;
 use crate::scenario::{self, Error, Scenario, version_numbers};
-use crate::{since, symbols};
+use crate::{account, since, symbols};
 
 /// Settings from the environment, read when the library is loaded.
 #[derive(Debug, Default, Clone)]
@@ -313,6 +313,7 @@ impl World {
         for gpu in &mut self.gpus {
             gpu.generation = gpu.generation.wrapping_add(1);
             gpu.mig_generation = gpu.mig_generation.wrapping_add(1);
+            gpu.accounts = None;
         }
     }
 
@@ -345,7 +346,10 @@ impl World {
             GpuChange::Unset(scope, key) => {
                 gpu.change(model, now, |g| g.settings.unset(*scope, *key));
             }
-            GpuChange::Processes(gi, list) => gpu.put_processes(*gi, list.as_ref()),
+            GpuChange::Processes(gi, list) => {
+                account::change(self, number, |gpu| gpu.put_processes(*gi, list.as_ref()));
+            }
+            GpuChange::Accounting(on) => account::switch(self, number, *on),
             GpuChange::Lost(lost) => gpu.lost = *lost,
             GpuChange::Attached(attached) => {
                 gpu.attached = *attached;

@@ -20,6 +20,7 @@ mod sharing;
 mod split;
 mod text;
 mod usage;
+mod usage_accounting;
 
 pub use format::{Encoding, Format};
 pub use page::{Body, Page};

@@ -9,6 +9,7 @@ use super::labels::{Block, Further, Insert, Style, Zone};
 use super::roster::Member;
 use super::scheme::Settings;
 use super::text::Writer;
+use super::usage_accounting;
 use crate::catalogue::{Kind, Value};
 use crate::sampler::snapshot::InstanceIdentity;
 use crate::usage::{Account, By, Details, Ledger, Share, Tenant, Usage, Use};
@@ -88,6 +89,7 @@ pub(super) fn write(
             });
         }
     }
+    usage_accounting::write(writer, members, settings);
     unattributed(writer, members, accounts.ledger);
     left_out(writer, members, accounts.usage);
 }

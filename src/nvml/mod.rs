@@ -6,6 +6,7 @@
 //! in `raw`. Everything that leaves this module is plain data.
 #![expect(unsafe_code, reason = "NVML is a C library; each block says why it is sound")]
 
+mod accounting;
 pub mod calls;
 pub mod code;
 mod elf;
@@ -14,13 +15,16 @@ mod facts;
 mod field_values;
 mod gpm;
 pub mod library;
+mod list;
 mod mig;
 mod peers;
+mod process_samples;
 mod processes;
 mod rates;
 mod raw;
 pub(crate) mod raw_handle;
 pub mod reader;
+mod request;
 pub mod topology;
 mod work;
 

@@ -66,7 +66,12 @@ plain!(
     nvmlProcessInfo_v1_st,
     nvmlProcessInfo_v2_st,
     nvmlProcessUtilizationSample_st,
+    nvmlProcessUtilizationInfo_v1_t,
+    nvmlAccountingStats_st,
 );
+
+// SAFETY: a number.
+unsafe impl Plain for u32 {}
 
 /// The text in a C buffer, up to its NUL; what is not UTF-8 is replaced.
 pub(super) fn text(buffer: &[std::ffi::c_char]) -> String {

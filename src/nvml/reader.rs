@@ -14,10 +14,10 @@ use super::mig::{self, Instance, Known};
 use super::processes::{Of, Watch};
 use super::rates::Rates;
 use super::raw::Handle;
+pub use super::request::Request;
 use super::work::{Work, each_link, links};
-use crate::catalogue::plan::Plan;
-use crate::catalogue::{Call, Fact, Number, Numbers, Selection, Sign};
-use crate::config::{DeviceSelector, GpuId, InstanceId};
+use crate::catalogue::{Call, Fact, Number, Numbers, Sign};
+use crate::config::{GpuId, InstanceId};
 use crate::sampler::incidents::Incidents;
 use crate::sampler::owners::ProcRoot;
 use crate::sampler::signs::{Signs, Trend};
@@ -25,23 +25,6 @@ use crate::sampler::snapshot::{GpuIdentity, GpuReading, InstanceReading, Sample}
 
 /// The `InfoROM` is read from flash.
 const FACTS_EVERY: Duration = Duration::from_secs(3600);
-
-/// What every GPU is asked for; replaced as a whole when the configuration changes.
-#[derive(Debug)]
-pub struct Request {
-    /// The rows that samples refer to.
-    pub selection: Arc<Selection>,
-    /// The calls that these rows need.
-    pub plan: Plan,
-    /// Which GPUs and instances are rows.
-    pub devices: DeviceSelector,
-    /// DCGM's zeros where a board has no sensor (`--dcgm-quirks`).
-    pub quirks: bool,
-    /// Whether to ask where MIG instances lie: no row needs it.
-    pub placements: bool,
-    /// Whether to ask who uses the GPU: no row needs it.
-    pub processes: bool,
-}
 
 /// One GPU to read, and what for.
 #[derive(Debug)]
@@ -128,6 +111,7 @@ impl Reader {
                 mig_slices: bound.known.slots.filter(|_| bound.mode.is_some_and(|(mig, _)| mig)),
                 unsupported: std::mem::take(&mut work.unsupported),
                 processes: work.processes.take(),
+                accounting: std::mem::take(&mut work.accounting),
             }
         });
         if outcome.is_err() {

@@ -17,7 +17,7 @@ use crate::catalogue::plan::{PlannedCall, Takers};
 use crate::catalogue::{Call, Number, Numbers, Value};
 use crate::sampler::incidents::Incidents;
 use crate::sampler::owners::ProcRoot;
-use crate::sampler::snapshot::{Processes, Sample};
+use crate::sampler::snapshot::{Accounted, Processes, Sample};
 
 /// The reason of a row whose call answered, but not with a value that can be served: the older
 /// version of a struct lacks it, or a sensor shows what cannot be.
@@ -34,6 +34,7 @@ pub(super) struct Work<'a> {
     /// Errors of calls that no row needs.
     pub(super) aside: Vec<(&'static str, Code)>,
     pub(super) processes: Option<Processes>,
+    pub(super) accounting: Vec<Accounted>,
     /// How the GPU reaches the others.
     pub(super) peers: Vec<(u32, u32)>,
     others: &'a [(u32, Handle)],
@@ -59,6 +60,7 @@ impl<'a> Work<'a> {
             errors: Vec::new(),
             aside: Vec::new(),
             processes: None,
+            accounting: Vec::new(),
             peers: Vec::new(),
             others: &target.peers,
             answered: 0,
@@ -191,6 +193,16 @@ impl<'a> Work<'a> {
             self.labels.extend(labels.iter().map(|row| (*row, Arc::clone(&text))));
         }
         texts
+    }
+
+    /// Notes a call that no row needs, if it failed. That is no reason to end the pass, whatever it
+    /// is: the calls that rows need will tell.
+    pub(super) fn note<T>(&mut self, call: &'static str, answer: &Result<T, Code>) {
+        if let Err(code) = answer
+            && code.meaning() != Meaning::Unsupported
+        {
+            self.aside.push((call, *code));
+        }
     }
 
     /// Notes a failed call; ends the pass when the GPU or the session is gone.

@@ -176,6 +176,9 @@ pub struct GpuReading {
     pub unsupported: Vec<(u16, &'static str)>,
     /// Who uses the GPU, if it was asked (`Request::processes`).
     pub processes: Option<Processes>,
+    /// What the driver has accounted of processes, if it was asked (`Request::accounting`) and
+    /// does so.
+    pub accounting: Vec<Accounted>,
     /// What its health is judged by, if a row asks for that.
     pub signs: Option<Signs>,
     /// How it reaches each other GPU, by that one's index: `nvmlGpuP2PStatus_t` for `NVLink`.
@@ -236,6 +239,28 @@ pub struct ProcessUtilization {
     pub encoder_percent: u32,
     /// The same for the video decoder.
     pub decoder_percent: u32,
+}
+
+/// What the driver has accounted of a process over its life (`nvmlDeviceGetAccountingStats`).
+/// `None` is what it does not tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accounted {
+    /// Its number, which can be another's later: number and start together name it.
+    pub pid: u32,
+    /// When it started, in microseconds since 1970.
+    pub start: u64,
+    /// Whose it is, or was when it was last seen running; `None` for one that was not found.
+    pub owner: Option<Arc<Owner>>,
+    /// Whether it has not ended.
+    pub running: bool,
+    /// The most memory that it ever had, in bytes.
+    pub max_memory_bytes: Option<u64>,
+    /// Percent of its life in which its kernels ran, 0 to 100.
+    pub sm_percent: Option<u32>,
+    /// The same for reading or writing memory.
+    pub memory_percent: Option<u32>,
+    /// How long it was there; told once it has ended.
+    pub took: Option<Duration>,
 }
 
 /// One MIG GPU instance.

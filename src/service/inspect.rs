@@ -196,6 +196,7 @@ fn look(
         quirks: config.quirks,
         placements: config.kubernetes.enabled,
         processes: !config.kubernetes.usage.is_empty(),
+        accounting: false,
     });
     look_for(config, request, build_telemetry(false))
 }

@@ -16,6 +16,7 @@ use crate::http::{ConfigStatus, WebConfig};
 use crate::nvml::reader::Request;
 use crate::sampler::Sampler;
 use crate::telemetry::Telemetry;
+use crate::usage::By;
 
 /// The counters file's content is compared this often. By content, since a `ConfigMap` mount is
 /// swapped by a link that no watch on the file itself notices.
@@ -36,6 +37,8 @@ pub(super) struct Source {
     /// Whether pods are asked for, whose devices can be named by where they lie.
     placements: bool,
     processes: Processes,
+    /// Whether single processes are told of, and so what the driver has accounted of them.
+    accounting: bool,
 }
 
 /// What processes are asked for.
@@ -69,6 +72,7 @@ impl Source {
                 all if all.enabled && all.virtual_gpus => Processes::Split,
                 _ => Processes::Nothing,
             },
+            accounting: config.kubernetes.usage.contains(&By::Process),
         }
     }
 
@@ -135,6 +139,7 @@ impl Source {
                     Processes::Split => is_divided,
                     Processes::Usage => true,
                 },
+                accounting: self.accounting,
             }),
             status: ConfigStatus { source: self.label(), reloading: false, error: None },
         })

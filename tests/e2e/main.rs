@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes strings so")]
 
+mod accounting;
 mod alarms;
 mod bindings;
 mod clock_events;

@@ -8,6 +8,10 @@ use crate::support::{Call, Exporter, Setup, until};
 /// their buffers; metrics are of the device that was sampled before.
 fn asked(call: &Call, sampled: &mut String) -> String {
     let Call { function, device, arguments, .. } = call;
+    if function == "nvmlDeviceGetProcessUtilization" {
+        // Since when: another time each pass.
+        return format!("{function} {device}");
+    }
     if !function.starts_with("nvmlGpm") {
         return format!("{function} {device} {arguments}").trim_end().to_owned();
     }
@@ -152,6 +156,44 @@ fn everything_enabled_still_needs_each_call_once() {
         for gpu in 0..gpus {
             assert!(one_pass(&exporter, gpu).len() > 20, "{scenario}");
         }
+    }
+}
+
+/// What processes use, and what the driver has accounted of them: of those that run.
+#[test]
+fn users_of_a_gpu_need_each_call_once() {
+    let csv = "DCGM_FI_DEV_XID_ERRORS, gauge, Last XID.\n";
+    let exporter = Setup::simulate("dgx-h100")
+        .frozen()
+        .counters(csv)
+        .args(["--usage-by=process"])
+        .control(&[
+            "gpu * processes 11:1GiB:5,12:1GiB:5,13:1GiB:5",
+            "gpu 0 accounting on",
+            "gpu * processes 11:1GiB:5,12:1GiB:5",
+        ])
+        .ready();
+    exporter.until_passes(8);
+    let users = |gpu: u32, accounting: &[&str]| {
+        let lists = [
+            "nvmlDeviceGetComputeRunningProcesses_v3",
+            "nvmlDeviceGetGraphicsRunningProcesses_v3",
+            "nvmlDeviceGetMPSComputeRunningProcesses_v3",
+            "nvmlDeviceGetProcessUtilization",
+            "nvmlDeviceGetAccountingMode",
+        ];
+        let all = lists.iter().map(|call| format!("{call} gpu{gpu}"));
+        all.chain(accounting.iter().map(|call| (*call).to_owned())).collect::<BTreeSet<_>>()
+    };
+    let accounted = [
+        "nvmlDeviceGetAccountingPids gpu0",
+        "nvmlDeviceGetAccountingStats gpu0 11",
+        "nvmlDeviceGetAccountingStats gpu0 12",
+    ];
+    for (gpu, accounting) in [(0, &accounted[..]), (1, &[])] {
+        let mut calls = one_pass(&exporter, gpu);
+        calls.retain(|call| call.contains("Process") || call.contains("Accounting"));
+        assert_eq!(calls, users(gpu, accounting));
     }
 }
 

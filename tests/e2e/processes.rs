@@ -10,6 +10,7 @@ use crate::support::bench::{Bench, Gpu, times};
 
 const COMPUTE: &str = "nvmlDeviceGetComputeRunningProcesses_v3";
 const UTILIZATION: &str = "nvmlDeviceGetProcessUtilization";
+const NEWER: &str = "nvmlDeviceGetProcessesUtilizationInfo";
 const POD_A: &str = "aaaaaaaa-1111-2222-3333-444444444444";
 const POD_B: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f0";
 const FROZEN: (&str, &str) = ("NVML_SIM_CLOCK", "frozen");
@@ -272,4 +273,64 @@ fn what_is_refused_in_one_mode_is_asked_in_the_other() {
     assert_eq!(memory(&read), Ok(vec![(11, None, Some(2), Some(2 << 30))]));
     bench.control("gpu 2 mig off");
     assert_eq!(percent(&processes(gpu.reading())), Ok(vec![(11, None, 35)]));
+}
+
+#[test]
+fn samples_come_from_the_newer_function_where_the_older_is_refused() {
+    let test = "processes::samples_come_from_the_newer_function_where_the_older_is_refused";
+    let Some(bench) = bench(test, "dgx-h100", &[]) else { return };
+    bench.control("gpu 0 processes 11:2GiB:35,12:1GiB:20");
+    bench.control(&format!("gpu 0 error {UTILIZATION} NOT_SUPPORTED"));
+    let mut gpu = asking(&bench, 0);
+    for older in [1, 0] {
+        let (pass, calls) = gpu.pass();
+        assert_eq!((times(&calls, UTILIZATION), times(&calls, NEWER)), (older, 1));
+        assert_eq!(pass.errors, []);
+        let read = processes(pass.outcome.unwrap());
+        assert_eq!(percent(&read), Ok(vec![(11, None, 35), (12, None, 20)]));
+    }
+    // One that fails fails; a list that is longer than expected takes a second call.
+    bench.control(&format!("gpu 0 error {NEWER} UNKNOWN"));
+    let (pass, _) = gpu.pass();
+    assert_eq!(pass.errors, [(NEWER, Code::UNKNOWN)]);
+    assert_eq!(percent(&processes(pass.outcome.unwrap())), Err("UNKNOWN"));
+    bench.control(&format!("gpu 0 error {NEWER} clear"));
+    let many: Vec<String> = (1000..1300).map(|pid| format!("{pid}:1MiB:1")).collect();
+    bench.control(&format!("gpu 0 processes {}", many.join(",")));
+    let (pass, calls) = gpu.pass();
+    assert_eq!(times(&calls, NEWER), 2);
+    assert_eq!(percent(&processes(pass.outcome.unwrap())).unwrap().len(), 300);
+    bench.control("gpu 0 processes none");
+    assert_eq!(percent(&processes(gpu.reading())), Ok(vec![]));
+    // Both refuse.
+    bench.control(&format!("gpu 1 error {UTILIZATION} NOT_SUPPORTED"));
+    bench.control(&format!("gpu 1 error {NEWER} NOT_SUPPORTED"));
+    let mut gpu = asking(&bench, 1);
+    for calls_made in [2, 0] {
+        let (pass, calls) = gpu.pass();
+        assert_eq!(times(&calls, UTILIZATION) + times(&calls, NEWER), calls_made);
+        assert_eq!(percent(&processes(pass.outcome.unwrap())), Err("NOT_SUPPORTED"));
+    }
+}
+
+#[test]
+fn samples_come_from_the_function_that_there_is() {
+    let test = "processes::samples_come_from_the_function_that_there_is";
+    let Some(bench) = bench(test, "dgx-h100", &[("NVML_SIM_HIDE", UTILIZATION)]) else { return };
+    bench.control("gpu 0 processes 11:2GiB:35");
+    let read = processes(asking(&bench, 0).reading());
+    assert_eq!(percent(&read), Ok(vec![(11, None, 35)]));
+}
+
+/// Before R550 there is no other one.
+#[test]
+fn a_driver_without_the_newer_function_says_why_there_are_no_samples() {
+    let test = "processes::a_driver_without_the_newer_function_says_why_there_are_no_samples";
+    let Some(bench) = bench(test, "v100-old-driver", &[]) else { return };
+    bench.control("gpu 0 processes 11:2GiB:35");
+    bench.control(&format!("gpu 0 error {UTILIZATION} NOT_SUPPORTED"));
+    let mut gpu = asking(&bench, 0);
+    for _ in 0..2 {
+        assert_eq!(percent(&processes(gpu.reading())), Err("NOT_SUPPORTED"));
+    }
 }

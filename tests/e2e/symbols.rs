@@ -18,6 +18,8 @@ fn readings(page: &Page) -> BTreeMap<String, String> {
         .iter()
         .filter(|family| !family.name.starts_with("nvml_exporter_"))
         .filter(|family| !family.name.starts_with("process_"))
+        // Time that goes by, whatever the scenario's clock does.
+        .filter(|family| !family.name.starts_with("nvml_process_gpu_"))
         .flat_map(|family| &family.samples)
         .map(|sample| (format!("{} {:?}", sample.name, sample.labels), sample.digits.clone()))
         .collect()
@@ -28,8 +30,8 @@ fn names(series: &BTreeMap<String, String>) -> BTreeSet<&str> {
 }
 
 /// The functions that the exporter calls here, beside those that it needs.
-fn called() -> BTreeSet<String> {
-    let exporter = Setup::simulate(SCENARIO).frozen().ready();
+fn called(setup: fn() -> Setup) -> BTreeSet<String> {
+    let exporter = setup().ready();
     exporter.until_settled();
     let trace = exporter.trace();
     // A call that waits for an event may not have returned yet.
@@ -39,8 +41,8 @@ fn called() -> BTreeSet<String> {
 }
 
 /// The page without a function, against the page with it.
-fn without(function: &str, whole: &BTreeMap<String, String>) -> String {
-    let exporter = Setup::simulate(SCENARIO).frozen().env("NVML_SIM_HIDE", function).ready();
+fn without(setup: fn() -> Setup, function: &str, whole: &BTreeMap<String, String>) -> String {
+    let exporter = setup().env("NVML_SIM_HIDE", function).ready();
     let page = exporter.until_settled();
     assert!(page.is("nvml_up", &[], 1.0), "{function}");
     assert_eq!(page.sum("nvml_exporter_device_up").to_bits(), 4f64.to_bits(), "{function}");
@@ -64,12 +66,27 @@ fn without(function: &str, whole: &BTreeMap<String, String>) -> String {
     }
 }
 
+fn plain() -> Setup {
+    Setup::simulate(SCENARIO).frozen()
+}
+
+/// Asked who uses the GPUs, one of which accounts for that.
+fn with_users() -> Setup {
+    let own = std::process::id();
+    let counters = "DCGM_FI_DEV_GPU_TEMP, gauge, Temperature.\n";
+    plain()
+        .counters(counters)
+        .args(["--usage-by=process"])
+        .control(&[&format!("gpu * processes {own}:1GiB:5"), "gpu 0 accounting on"])
+}
+
 /// By function: how many series go, and how many come in their place with other labels; the
 /// families that go altogether.
 #[test]
 fn each_function_that_is_missing_costs_its_own_rows() {
-    let whole = readings(&Setup::simulate(SCENARIO).frozen().ready().until_settled());
-    let table: String = called().iter().map(|function| without(function, &whole)).collect();
+    let whole = readings(&plain().ready().until_settled());
+    let table: String =
+        called(plain).iter().map(|function| without(plain, function, &whole)).collect();
     expect![[r#"
         nvmlDeviceGetArchitecture: -4 +4
         nvmlDeviceGetBoardPartNumber: -4 +4
@@ -128,5 +145,26 @@ fn each_function_that_is_missing_costs_its_own_rows() {
         nvmlSystemGetCudaDriverVersion_v2: -1 +1
         nvmlSystemGetDriverVersion: -991 +955 DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN_NS DCGM_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN_NS
         nvmlSystemGetNVMLVersion: -1 +1
+    "#]].assert_eq(&table);
+}
+
+/// The same of what is asked of a GPU's users. Samples come from another function where one is
+/// missing.
+#[test]
+fn each_function_that_tells_of_users_costs_its_own_families() {
+    let whole = readings(&with_users().ready().until_settled());
+    let mut functions = called(with_users);
+    functions.retain(|name| name.contains("Process") || name.contains("Accounting"));
+    let table: String =
+        functions.iter().map(|function| without(with_users, function, &whole)).collect();
+    expect![[r#"
+        nvmlDeviceGetAccountingBufferSize: -0 +0
+        nvmlDeviceGetAccountingMode: -3 +0 nvml_process_accounted_max_memory_bytes nvml_process_accounted_memory_copy_utilization_ratio nvml_process_accounted_sm_utilization_ratio
+        nvmlDeviceGetAccountingPids: -3 +0 nvml_process_accounted_max_memory_bytes nvml_process_accounted_memory_copy_utilization_ratio nvml_process_accounted_sm_utilization_ratio
+        nvmlDeviceGetAccountingStats: -3 +0 nvml_process_accounted_max_memory_bytes nvml_process_accounted_memory_copy_utilization_ratio nvml_process_accounted_sm_utilization_ratio
+        nvmlDeviceGetComputeRunningProcesses_v3: -0 +0
+        nvmlDeviceGetGraphicsRunningProcesses_v3: -0 +0
+        nvmlDeviceGetMPSComputeRunningProcesses_v3: -0 +0
+        nvmlDeviceGetProcessUtilization: -0 +0
     "#]].assert_eq(&table);
 }

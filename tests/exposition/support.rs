@@ -99,6 +99,7 @@ pub(crate) fn reading(board: Vec<Sample>) -> GpuReading {
         mig_slices: None,
         unsupported: Vec::new(),
         processes: None,
+        accounting: Vec::new(),
         signs: None,
         peers: Vec::new(),
     }

@@ -1,5 +1,6 @@
 //! The exported functions, by subject.
 
+mod accounting;
 mod clocks;
 mod ecc;
 mod events;

@@ -32,8 +32,6 @@ device_getters! {
     );
     Any nvmlDeviceGetComputeMode: u32 = |device| nearest(device.setting(Key::ComputeMode, || 0.0));
     Gpu nvmlDeviceGetVirtualizationMode: u32 = |_device| 0;
-    Gpu nvmlDeviceGetAccountingMode: u32 = |_device| 0;
-    Gpu nvmlDeviceGetAccountingBufferSize: u32 = |_device| 4_000;
     Gpu nvmlDeviceGetAdaptiveClockInfoStatus: u32 = |device| u32::from(!device.model.display);
     Gpu nvmlDeviceGetNumaNodeId: u32 = |device| {
         device.model.c2c.as_ref().ok_or(NOT_SUPPORTED)?;
@@ -56,10 +54,6 @@ device_api! {
     Gpu nvmlDeviceGetAutoBoostedClocksEnabled(_device, on: Out<u32>, default: Out<u32>) {
         let _ = (on, default);
         Err(NOT_SUPPORTED)
-    }
-
-    Gpu nvmlDeviceGetAccountingPids(_device, count: Out<u32>, pids: Array<u32>) {
-        pids.put_list(count, &[])
     }
 
     Gpu nvmlDeviceGetGspFirmwareVersion(device, version: Text) {

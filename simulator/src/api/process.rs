@@ -68,7 +68,7 @@ fn running(device: &Device<'_>) -> Vec<Running> {
         }
         (None, None) => {
             let busy = !device.idle();
-            add(&of_gpu(device), busy, device.memory().2, (u32::MAX, u32::MAX), &mut found);
+            add(&device.gpu.listed(), busy, device.memory().2, (u32::MAX, u32::MAX), &mut found);
         }
     }
     found
@@ -82,15 +82,11 @@ fn of_instance(device: &Device<'_>, (gi, ci): (&GpuInstance, &ComputeInstance)) 
     let list = match own {
         Some((_, list)) if first => list.clone(),
         Some(_) => Vec::new(),
-        None => of_gpu(device),
+        None => device.gpu.listed(),
     };
     let busy = device.gpu.load(Some(gi), device.now) > 0.005;
     add(&list, busy, device.instance_memory_used(gi), (gi.id, ci.id), &mut found);
     found
-}
-
-fn of_gpu(device: &Device<'_>) -> Vec<Process> {
-    device.gpu.processes.clone().unwrap_or_else(|| vec![Process::new(stand_in())])
 }
 
 fn add(list: &[Process], busy: bool, used: u64, instance: (u32, u32), found: &mut Vec<Running>) {
@@ -106,12 +102,6 @@ fn listed(device: &Device<'_>, list: List) -> Vec<Running> {
     let mut found = running(device);
     found.retain(|running| running.process.lists.contains(&list));
     found
-}
-
-fn stand_in() -> u32 {
-    // SAFETY: plain queries.
-    let (parent, own) = unsafe { (libc::getppid(), libc::getpid()) };
-    u32::try_from(if parent > 1 { parent } else { own }).unwrap_or(1)
 }
 
 macro_rules! process_lists {

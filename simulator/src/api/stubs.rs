@@ -3,7 +3,7 @@
 //! check sessions and handles like all others, and faults can be put on them.
 
 use crate::call::{Function, On, device, system};
-use crate::code::{Code, NO_PERMISSION, NOT_FOUND, NOT_SUPPORTED};
+use crate::code::{Code, NO_PERMISSION, NOT_SUPPORTED};
 use crate::ffi::Handle;
 
 /// Functions whose first parameter is a device. The C convention lets a callee take fewer
@@ -66,10 +66,6 @@ device_stubs! { NOT_SUPPORTED:
     nvmlDeviceReadWritePRM_v1
     nvmlDeviceWorkloadPowerProfileGetCurrentProfiles
     nvmlDeviceWorkloadPowerProfileGetProfilesInfo
-}
-
-device_stubs! { NOT_FOUND:
-    nvmlDeviceGetAccountingStats
 }
 
 device_stubs! { NO_PERMISSION:

@@ -32,6 +32,7 @@ fn snapshot() -> Snapshot {
             mig_slices: None,
             unsupported: Vec::new(),
             processes: None,
+            accounting: Vec::new(),
             signs: None,
             peers: Vec::new(),
         })),

@@ -66,6 +66,7 @@ impl Bench {
             quirks: false,
             placements: false,
             processes: false,
+            accounting: false,
         };
         ask(&mut request);
         let target = Target {
