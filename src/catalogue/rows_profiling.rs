@@ -203,5 +203,5 @@ pub(super) const LINKS: &[Field] = &[
     link!("DCGM_FI_PROF_NVLINK_L17_TX_BYTES", 1074, 97, "sends over NVLink 17"),
     link!("DCGM_FI_PROF_NVLINK_L17_RX_BYTES", 1075, 96, "receives over NVLink 17"),
     gauge("nvml_gr_engine_active_board_ratio", 0, Instance, gpm(1, pick::gpm_of_board))
-        .doc("ratio", "Share of the whole board's engine time during which the GPU or instance worked, as a ratio from 0 to 1: DCGM_FI_PROF_GR_ENGINE_ACTIVE by slices. The instances of a board add up to its utilisation."),
+        .doc("ratio", "Share of the whole board's engine time during which the GPU or instance worked, as a ratio from 0 to 1."),
 ];

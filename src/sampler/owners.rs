@@ -88,15 +88,36 @@ struct Process {
     /// `None` if it has to be looked at again.
     start: Option<u64>,
     owner: Arc<Owner>,
+    /// Whether it was found the same twice.
+    settled: bool,
 }
 
-/// The owners of the processes that one GPU listed last. A process does not change owners, and the
-/// number of one that ended can be another's: number and start time together tell them apart.
+impl Process {
+    fn read(
+        root: &ProcRoot,
+        (pid, stat): (u32, &str),
+        start: Option<u64>,
+        former: Option<Self>,
+    ) -> Self {
+        let (owner, complete) = Owner::read(root, pid, stat);
+        // A file that could not be read is tried again.
+        let start = start.filter(|_| complete);
+        match former {
+            Some(former) if *former.owner == owner => Self { start, settled: true, ..former },
+            _ => Self { start, settled: false, owner: Arc::new(owner) },
+        }
+    }
+}
+
+/// The owners of the processes that one GPU listed last. A process does not change owners once it
+/// is where it belongs, which is soon after its start; the number of one that ended can be
+/// another's: number and start time together tell them apart.
 #[derive(Debug, Default)]
 pub struct Owners(HashMap<u32, Process>);
 
 impl Owners {
-    /// Looks at these processes and forgets all others. Each one's cgroup is read once.
+    /// Looks at these processes and forgets all others. Each one's cgroup is read until it has been
+    /// found the same twice.
     pub fn look_up(&mut self, root: &ProcRoot, pids: impl IntoIterator<Item = u32>) {
         let mut former = std::mem::take(&mut self.0);
         for pid in pids {
@@ -106,11 +127,10 @@ impl Owners {
             let Some(text) = root.read(pid, "stat") else { continue };
             let start = start_time(&text);
             let known = former.remove(&pid).filter(|known| start.is_some() && known.start == start);
-            let process = known.unwrap_or_else(|| {
-                let (owner, complete) = Owner::read(root, pid, &text);
-                // A file that could not be read is tried again.
-                Process { start: start.filter(|_| complete), owner: Arc::new(owner) }
-            });
+            let process = match known {
+                Some(known) if known.settled => known,
+                unsettled => Process::read(root, (pid, &text), start, unsettled),
+            };
             self.0.insert(pid, process);
         }
     }
@@ -174,12 +194,18 @@ mod tests {
     }
 
     #[test]
-    fn a_cgroup_is_read_once_until_the_number_is_another_processs() {
+    fn a_cgroup_is_read_until_it_is_the_same_twice_or_the_number_another_processs() {
         let directory = tempfile::tempdir().unwrap();
         let root = ProcRoot::new(directory.path());
-        put(&directory, 10, 100, Some(&pod(ONE)));
         let mut owners = Owners::default();
+        put(&directory, 10, 100, Some("user.slice"));
         owners.look_up(&root, [10]);
+        assert_eq!(uid(&owners, 10), None);
+        put(&directory, 10, 100, Some(&pod(ONE)));
+        for _ in 0..2 {
+            owners.look_up(&root, [10]);
+            assert_eq!(uid(&owners, 10).as_deref(), Some(ONE), "where it was put");
+        }
         put(&directory, 10, 100, Some(&pod(OTHER)));
         owners.look_up(&root, [10]);
         assert_eq!(uid(&owners, 10).as_deref(), Some(ONE), "the same process");

@@ -111,7 +111,10 @@ impl Usage {
     ) -> Self {
         let pods = Pods::new(assignment, attribution);
         let readings = snapshot.gpus.iter().filter_map(|gpu| Some((gpu, gpu.reading.as_deref()?)));
+        // A GPU that --devices leaves out is no row in any way.
+        let is_row = |reading: &GpuReading| reading.whole || !reading.instances.is_empty();
         let gpus = readings
+            .filter(|(_, reading)| is_row(reading))
             .flat_map(|(gpu, reading)| kinds.iter().map(|by| gpu_use(gpu, reading, *by, &pods)));
         Self { gpus: gpus.collect() }
     }

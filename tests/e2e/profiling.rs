@@ -135,6 +135,25 @@ fn every_link_has_its_own_metrics() {
 }
 
 #[test]
+fn instances_engine_time_is_told_as_a_share_of_the_boards() {
+    const SHARE: &str = "nvml_gr_engine_active_board_ratio";
+    let page = Setup::simulate("h200-mig-and-whole")
+        .counters(&counters(&[SHARE, ACTIVE]))
+        .ready()
+        .until_settled();
+    // Profiles of seven slices, one of them with media engines.
+    for (profile, slices) in
+        [("3g.71gb", 3.0), ("2g.35gb", 2.0), ("1g.18gb", 1.0), ("1g.18gb+me", 1.0)]
+    {
+        let labels = [("gpu", "2"), ("GPU_I_PROFILE", profile)];
+        let active = page.value(ACTIVE, &labels).unwrap();
+        assert!(close(page.value(SHARE, &labels), active * slices / 7.0), "{}", page.text);
+        assert!(active > 0.0, "{}", page.text);
+    }
+    assert!(close(page.of_gpu(SHARE, "0"), page.of_gpu(ACTIVE, "0").unwrap()), "{}", page.text);
+}
+
+#[test]
 fn both_generations_of_names() {
     let page = Setup::simulate("gh200")
         .frozen()

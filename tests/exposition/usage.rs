@@ -219,6 +219,14 @@ fn a_page_tells_who_uses_and_spends_how_much() {
 }
 
 #[test]
+fn a_gpu_that_is_no_row_has_no_users() {
+    let mut pages = Pages::by(&[By::Pod]);
+    let left_out = || vec![GpuReading { whole: false, ..shared(0.0, vec![]) }];
+    pages.page(0, left_out(), &holders());
+    assert_eq!(pages.page(10, left_out(), &holders()), "");
+}
+
+#[test]
 fn samples_that_add_up_to_more_than_there_is_are_scaled() {
     let mut pages = Pages::by(&[By::Pod]);
     let all = vec![process(1, "uid-a", 1, 90), process(2, "uid-b", 1, 60)];
