@@ -1,8 +1,13 @@
 //! Whose processes are, read from `/proc` and remembered.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
+
+use rustix::fs::{AtFlags, Mode, OFlags};
 
 use super::cgroup::{command, container_id, pod_uid, slurm_job, start_time, unit, user_id};
 
@@ -24,10 +29,31 @@ impl ProcRoot {
         Self(path.as_ref().into())
     }
 
-    /// A file of a process; it may hold any bytes, as a command's name may.
-    fn read(&self, pid: u32, file: &str) -> Option<String> {
-        let bytes = std::fs::read(self.0.join(pid.to_string()).join(file)).ok()?;
+    /// The directory of a process.
+    fn open(&self, pid: u32) -> Option<Directory> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        rustix::fs::open(self.0.join(pid.to_string()), flags, Mode::empty()).ok().map(Directory)
+    }
+}
+
+/// A process's directory under `/proc`. It is that process's for good: when the process has ended
+/// nothing is found in it any more, whoever has its number then.
+#[derive(Debug)]
+struct Directory(OwnedFd);
+
+impl Directory {
+    /// A file of the process; it may hold any bytes, as a command's name may.
+    fn read(&self, file: &str) -> Option<String> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.0, file, flags, Mode::empty()).ok()?;
+        let mut bytes = Vec::new();
+        File::from(file).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Whether the process is there. Much less work than to read what it is doing.
+    fn is_alive(&self) -> bool {
+        rustix::fs::statat(&self.0, "stat", AtFlags::empty()).is_ok()
     }
 }
 
@@ -53,11 +79,12 @@ pub struct Owner {
 }
 
 impl Owner {
-    fn read(root: &ProcRoot, pid: u32, stat: &str) -> (Self, bool) {
-        let cgroup = root.read(pid, "cgroup");
-        let status = root.read(pid, "status");
+    /// What is known of a process, and whether that is all; `None` if it has ended.
+    fn read(directory: &Directory) -> Option<(Self, bool)> {
+        let stat = directory.read("stat")?;
+        let cgroup = directory.read("cgroup");
+        let user_id = directory.read("status").and_then(|status| user_id(&status));
         let complete = cgroup.is_some();
-        let user_id = status.and_then(|status| user_id(&status));
         let cgroup = cgroup.unwrap_or_default();
         let owner = Self {
             pod_uid: pod_uid(&cgroup).map(Into::into),
@@ -66,10 +93,10 @@ impl Owner {
             slurm_job: slurm_job(&cgroup).map(Into::into),
             user_id,
             user: user_id.and_then(user_name).map(Into::into),
-            command: command(stat).map(Into::into),
-            start: start_time(stat),
+            command: command(&stat).map(Into::into),
+            start: start_time(&stat),
         };
-        (owner, complete)
+        Some((owner, complete))
     }
 }
 
@@ -83,35 +110,38 @@ fn user_name(id: u32) -> Option<String> {
 }
 
 /// One process, as it was found.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Process {
-    /// `None` if it has to be looked at again.
-    start: Option<u64>,
+    directory: Directory,
     owner: Arc<Owner>,
     /// Whether it was found the same twice.
     settled: bool,
 }
 
 impl Process {
-    fn read(
-        root: &ProcRoot,
-        (pid, stat): (u32, &str),
-        start: Option<u64>,
-        former: Option<Self>,
-    ) -> Self {
-        let (owner, complete) = Owner::read(root, pid, stat);
-        // A file that could not be read is tried again.
-        let start = start.filter(|_| complete);
-        match former {
-            Some(former) if *former.owner == owner => Self { start, settled: true, ..former },
-            _ => Self { start, settled: false, owner: Arc::new(owner) },
+    fn first(root: &ProcRoot, pid: u32) -> Option<Self> {
+        let directory = root.open(pid)?;
+        let (owner, _) = Owner::read(&directory)?;
+        Some(Self { directory, owner: Arc::new(owner), settled: false })
+    }
+
+    /// Looks again; `None` if it has ended.
+    fn again(self) -> Option<Self> {
+        if self.settled {
+            return self.directory.is_alive().then_some(self);
         }
+        let (owner, complete) = Owner::read(&self.directory)?;
+        if *self.owner == owner {
+            // A file that could not be read is tried again.
+            return Some(Self { settled: complete, ..self });
+        }
+        Some(Self { owner: Arc::new(owner), ..self })
     }
 }
 
 /// The owners of the processes that one GPU listed last. A process does not change owners once it
 /// is where it belongs, which is soon after its start; the number of one that ended can be
-/// another's: number and start time together tell them apart.
+/// another's.
 #[derive(Debug, Default)]
 pub struct Owners(HashMap<u32, Process>);
 
@@ -124,14 +154,8 @@ impl Owners {
             if self.0.contains_key(&pid) {
                 continue;
             }
-            let Some(text) = root.read(pid, "stat") else { continue };
-            let start = start_time(&text);
-            let known = former.remove(&pid).filter(|known| start.is_some() && known.start == start);
-            let process = match known {
-                Some(known) if known.settled => known,
-                unsettled => Process::read(root, (pid, &text), start, unsettled),
-            };
-            self.0.insert(pid, process);
+            let known = former.remove(&pid).and_then(Process::again);
+            self.0.extend(known.or_else(|| Process::first(root, pid)).map(|found| (pid, found)));
         }
     }
 
@@ -209,6 +233,7 @@ mod tests {
         put(&directory, 10, 100, Some(&pod(OTHER)));
         owners.look_up(&root, [10]);
         assert_eq!(uid(&owners, 10).as_deref(), Some(ONE), "the same process");
+        fs::remove_dir_all(directory.path().join("10")).unwrap();
         put(&directory, 10, 200, Some(&pod(OTHER)));
         owners.look_up(&root, [10]);
         assert_eq!(uid(&owners, 10).as_deref(), Some(OTHER), "another one");

@@ -17,8 +17,8 @@ const GIB: f64 = 1_073_741_824.0;
 /// A UID that no other test has at this time.
 fn uid(of: &str) -> String {
     let salt = std::process::id();
-    let text: String = of.bytes().map(|byte| format!("{byte:02x}")).collect();
-    format!("{salt:08x}-0000-4000-8000-{text:0>12}")
+    let number = of.bytes().fold(0_u64, |number, byte| number << 8 | u64::from(byte));
+    format!("{salt:08x}-0000-4000-8000-{number:012x}")
 }
 
 fn described(uid: &str) -> serde_json::Value {
@@ -139,19 +139,19 @@ fn a_process_number_that_is_given_again_is_the_new_pods() {
 
 #[test]
 fn without_uids_one_pod_alone_is_known_and_several_are_not_guessed() {
-    let uid = uid("f");
-    let mut group = Cgroup::make(&of_pod(&uid, 2));
+    let pods_uid = uid("f");
+    let mut group = Cgroup::make(&of_pod(&pods_uid, 2));
     let pid = group.run();
     let (setup, path) = beside_a_kubelet("dgx-h100");
     let kubelet = Kubelet::start(&path);
     let command = format!("gpu 0 processes {pid}:24GiB:50");
     let exporter = setup.control(&[&command]).ready();
-    let uuid = uuids(&exporter.scrape())[0].clone();
-    kubelet.lists(vec![pod("f", &[(GPU, &uuid)])]);
+    let gpu = uuids(&exporter.scrape())[0].clone();
+    kubelet.lists(vec![pod("f", &[(GPU, &gpu)])]);
     let page = exporter.until("the pod's memory", |page| of(page, MEMORY, "f").is_some());
     assert_eq!(of(&page, MEMORY, "f"), Some(24.0 * GIB));
 
-    let shares = |name: &str, n: u8| pod(name, &[(GPU, &format!("{uuid}::{n}"))]);
+    let shares = |name: &str, n: u8| pod(name, &[(GPU, &format!("{gpu}::{n}"))]);
     kubelet.lists(vec![shares("f", 0), shares("g", 1)]);
     let missing = [("gpu", "0"), ("family", MEMORY), ("reason", "pod_uid_unknown")];
     let page = exporter.until("the reason", |page| {

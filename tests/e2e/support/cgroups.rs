@@ -106,8 +106,10 @@ fn hierarchy() -> PathBuf {
         fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe)).is_ok()
     };
     let root = roots.into_iter().map(|(_, root)| root).find(|root| is_writable(root));
-    root.expect("this test makes cgroups: it has to run as root, with /sys/fs/cgroup writable")
-        .into()
+    let Some(root) = root else {
+        panic!("this test makes cgroups: it has to run as root, with /sys/fs/cgroup writable");
+    };
+    root.into()
 }
 
 /// Pods' cgroups as the kubelet names them, each by another driver and runtime.

@@ -1,7 +1,9 @@
 //! What profiling and processes add to the exporter's own CPU time, the simulator's taken off.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use super::exporter::Exporter;
@@ -42,8 +44,12 @@ pub(super) fn measure() -> Outcome {
 fn own_cpu(selection: &Selection, cost: &Path) -> Outcome<Duration> {
     // What the last run counted.
     let _ = fs::remove_file(cost);
-    let exporter = Exporter::start_with(selection, SPED_UP, &[("NVML_SIM_COST", cost)])?;
-    exporter.first_page()?;
+    let control = cost.with_extension("control");
+    let _ = fs::remove_file(&control);
+    let environment = [("NVML_SIM_COST", cost), ("NVML_SIM_CONTROL", control.as_path())];
+    let exporter = Exporter::start_with(selection, SPED_UP, &environment)?;
+    let (_processes, commands) = occupy(&exporter.first_page()?)?;
+    fs::write(&control, commands).map_err(|error| format!("{}: {error}", control.display()))?;
     exporter.after(SETTLE, SPED_UP)?;
     let read = || -> Outcome<(Duration, Duration, u64)> {
         let usage = exporter.usage()?;
@@ -56,6 +62,39 @@ fn own_cpu(selection: &Selection, cost: &Path) -> Outcome<Duration> {
         cpu.saturating_sub(cpu_before).saturating_sub(simulated.saturating_sub(simulated_before));
     let passes = u32::try_from(passes - passes_before).unwrap_or(u32::MAX);
     Ok(own / passes.max(1))
+}
+
+/// Processes that do nothing and end with this.
+struct Idle(Vec<Child>);
+
+impl Drop for Idle {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A process of its own on each instance, and the commands that tell the simulator so.
+fn occupy(page: &str) -> Outcome<(Idle, String)> {
+    let label = |line: &str, name: &str| -> Option<String> {
+        let (_, rest) = line.split_once(&format!("{name}=\""))?;
+        Some(rest.split_once('"')?.0.to_owned())
+    };
+    let instances = page.lines().filter(|line| line.starts_with("nvml_mig_instance_info{"));
+    let (mut idle, mut commands) = (Idle(Vec::new()), String::new());
+    for line in instances {
+        let (Some(gpu), Some(id)) = (label(line, "{gpu"), label(line, "GPU_I_ID")) else {
+            return Err(format!("no instance: {line}"));
+        };
+        let child = Command::new("sleep").arg("86400").spawn();
+        let child = child.map_err(|error| format!("cannot run sleep: {error}"))?;
+        let _ = writeln!(commands, "gpu {gpu} gi {id} processes {}:1GiB", child.id());
+        idle.0.push(child);
+    }
+    Ok((idle, commands))
 }
 
 /// What the simulator has added up.
