@@ -52,7 +52,7 @@ impl Pages {
         let selection = Arc::new((*selection(&[&TEMP], &[])).clone().with_meters());
         let snapshot = snapshot(selection, gpus);
         let page = self.renderer.render((&snapshot, attribution), &self.settings, &telemetry(), at);
-        lines(&String::from_utf8(page.text.encoded(Encoding::Identity).to_vec()).unwrap())
+        lines(std::str::from_utf8(&page.text.encoded(Encoding::Identity)).unwrap())
     }
 }
 
@@ -80,19 +80,23 @@ fn lines(text: &str) -> String {
 
 fn only(lines: &str, families: &[&str]) -> String {
     let kept = lines.lines().filter(|line| families.iter().any(|name| line.starts_with(name)));
-    kept.map(|line| format!("{line}\n")).collect()
+    kept.flat_map(|line| [line, "\n"]).collect()
 }
 
-fn owner(uid: &str) -> Option<Arc<Owner>> {
-    Some(Arc::new(Owner { pod_uid: Some(uid.into()), ..Owner::default() }))
+fn owner(uid: &str) -> Arc<Owner> {
+    Arc::new(Owner { pod_uid: Some(uid.into()), ..Owner::default() })
 }
 
 fn process(pid: u32, uid: &str, mib: u64, sm_percent: u32) -> (ProcessMemory, ProcessUtilization) {
-    let memory =
-        ProcessMemory { pid, owner: owner(uid), used_bytes: Some(mib << 20), gpu_instance: None };
+    let memory = ProcessMemory {
+        pid,
+        owner: Some(owner(uid)),
+        used_bytes: Some(mib << 20),
+        gpu_instance: None,
+    };
     let percent = ProcessUtilization {
         pid,
-        owner: owner(uid),
+        owner: Some(owner(uid)),
         sm_percent,
         memory_percent: sm_percent / 2,
         encoder_percent: 0,
