@@ -40,7 +40,7 @@ const POD: &[&str] = &["container", "namespace", "pod"];
 const DRIVER: &str = "DCGM_FI_DRIVER_VERSION";
 
 /// What pods use and spend (`--usage-by=pod`, the default with `--kubernetes`).
-const OF_PODS: &[&str] = &[
+pub(crate) const OF_PODS: &[&str] = &[
     "nvml_pod_processes",
     "nvml_pod_memory_used_bytes",
     "nvml_pod_sm_utilization_ratio",
@@ -51,7 +51,8 @@ const OF_PODS: &[&str] = &[
     "nvml_pod_gpu_seconds_total",
     "nvml_pod_gpu_busy_seconds_total",
 ];
-const UNATTRIBUTED: &str = "nvml_device_unattributed_energy_joules_total";
+/// What nobody is charged for.
+pub(crate) const UNATTRIBUTED: &str = "nvml_device_unattributed_energy_joules_total";
 /// The labels of a pod under both names that Prometheus may give them.
 const OF_A_POD: &[&str] = &["namespace", "pod", "exported_namespace", "exported_pod"];
 
