@@ -114,11 +114,13 @@ fn by_pod(query: &Query<'static>) -> Panel {
         .column(Column::new("GPU-hours", Unit::Count, held(query, POD)))
         .column(Column::new("Busy GPU-hours", Unit::Count, busy(query, POD)))
         .column(Column::new("Busy share", Unit::Share, busy_share(query, POD)))
-        .column(Column::new("Energy", Unit::KilowattHours, kilowatt_hours(query, POD)));
+        .column(Column::new("Energy", Unit::KilowattHours, kilowatt_hours(query, POD)))
+        .column(Column::new("Cost", Unit::Count, format!("{} * $price", held(query, POD))));
     Panel::table(
         "What pods have spent",
-        "In the range of time shown, as the exporter counts it, pods that are gone included. A pod \
-         that works more than its part of a shared GPU is above 100 %. Busy time of sharers needs \
+        "In the range of time shown, as the exporter counts it, pods that are gone included; the cost \
+         is GPU-hours times the price of one, which is typed in above. A pod that works more than \
+         its part of a shared GPU is above 100 %. Busy time of sharers needs \
          the node's processes in sight of the exporter (hostPID), that of MIG instances Hopper or \
          newer.",
         table,
