@@ -149,7 +149,7 @@ fn record() {
     own(&server, "gpu-b1", &slices);
     second.kubelet.lists(slices);
     let sharers = ["notebook-0", "notebook-1"].map(|pod| Worker::of_pod(&uid(pod)));
-    let [one, other] = sharers.each_ref().map(Worker::pid);
+    let [one, other] = sharers.each_ref().map(Worker::id);
     let processes = format!("gpu 5 processes {one}:21GiB:46,{other}:12GiB:17");
     first.exporter.control(&["gpu 6 set load 0", "gpu 7 set load 0", &processes]);
 

@@ -1,6 +1,5 @@
 //! Processes of pods, for pictures: the exporter knows a pod's process by its cgroup, so these
-//! sleep in cgroups that are named as the kubelet's. Root alone can make them; without, a picture
-//! shows pods that have no processes.
+//! sleep in cgroups that are named as the kubelet's. Root alone can make them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -11,28 +10,28 @@ const MOUNTS: &[&str] = &["/sys/fs/cgroup/unified", "/sys/fs/cgroup"];
 /// A sleeping process in a pod's cgroup; both end when it is dropped.
 pub(super) struct Worker {
     process: Child,
-    cgroup: Option<PathBuf>,
+    cgroup: PathBuf,
 }
 
 impl Worker {
     pub(super) fn of_pod(uid: &str) -> Self {
+        let mut mounts = MOUNTS.iter().map(Path::new);
+        let mount = mounts.find(|path| path.join("cgroup.procs").exists());
+        let cgroup = mount.unwrap_or(Path::new(MOUNTS[1])).join(format!("pod{uid}"));
         let process = Command::new("sleep").arg("infinity").spawn().unwrap();
-        let mounts = MOUNTS.iter().map(Path::new);
-        let mount = mounts.into_iter().find(|path| path.join("cgroup.procs").exists());
-        let cgroup = mount.and_then(|mount| {
-            let cgroup = mount.join(format!("pod{uid}"));
-            std::fs::create_dir(&cgroup).ok()?;
-            std::fs::write(cgroup.join("cgroup.procs"), process.id().to_string()).ok()?;
-            Some(cgroup)
+        // From here on it ends with the value.
+        let worker = Self { process, cgroup };
+        let entered = std::fs::create_dir(&worker.cgroup)
+            .and_then(|()| std::fs::write(worker.cgroup.join("cgroup.procs"), worker.id()));
+        entered.unwrap_or_else(|error| {
+            panic!("{}: {error}: pictures are recorded as root", worker.cgroup.display())
         });
-        if cgroup.is_none() {
-            eprintln!("no cgroup can be made: the pod {uid} is drawn without processes");
-        }
-        Self { process, cgroup }
+        worker
     }
 
-    pub(super) fn pid(&self) -> u32 {
-        self.process.id()
+    /// The process's number.
+    pub(super) fn id(&self) -> String {
+        self.process.id().to_string()
     }
 }
 
@@ -40,8 +39,6 @@ impl Drop for Worker {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
-        if let Some(cgroup) = &self.cgroup {
-            let _ = std::fs::remove_dir(cgroup);
-        }
+        let _ = std::fs::remove_dir(&self.cgroup);
     }
 }
