@@ -130,11 +130,12 @@ impl Rules {
     }
 }
 
-/// The alerts that are tested, by outcome.
+/// The alerts that are tested, by outcome, and the queries of which an answer is expected.
 #[derive(Default)]
 pub(crate) struct Tests {
     pub(crate) firing: BTreeSet<String>,
     pub(crate) silent: BTreeSet<String>,
+    pub(crate) answered: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -146,6 +147,15 @@ struct TestFile {
 struct Test {
     #[serde(default)]
     alert_rule_test: Vec<AlertTest>,
+    #[serde(default)]
+    promql_expr_test: Vec<QueryTest>,
+}
+
+#[derive(Deserialize)]
+struct QueryTest {
+    expr: String,
+    #[serde(default)]
+    exp_samples: Vec<serde::de::IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -159,10 +169,15 @@ impl Tests {
         let mut tests = Self::default();
         for path in scheme.test_files() {
             let file: TestFile = parsed(&path);
-            for test in file.tests.into_iter().flat_map(|test| test.alert_rule_test) {
-                let outcome =
-                    if test.exp_alerts.is_empty() { &mut tests.silent } else { &mut tests.firing };
-                outcome.insert(test.alertname);
+            for Test { alert_rule_test, promql_expr_test } in file.tests {
+                for test in alert_rule_test {
+                    let silent = test.exp_alerts.is_empty();
+                    let outcome = if silent { &mut tests.silent } else { &mut tests.firing };
+                    outcome.insert(test.alertname);
+                }
+                let queries = promql_expr_test.into_iter();
+                let answered = queries.filter(|test| !test.exp_samples.is_empty());
+                tests.answered.extend(answered.map(|test| test.expr));
             }
         }
         tests

@@ -29,7 +29,12 @@ impl Scope {
         match expr {
             Expr::Aggregate(aggregate) => {
                 let inner = self.of(&aggregate.expr)?;
+                // These choose among series, and leave them as they are.
+                let chooses = ["topk", "bottomk"].contains(&aggregate.op.to_string().as_str());
                 match &aggregate.modifier {
+                    Some(LabelModifier::Include(by)) if chooses => {
+                        known(&by.labels, &inner).map(|_| inner)
+                    }
                     Some(LabelModifier::Include(by)) => known(&by.labels, &inner),
                     Some(LabelModifier::Exclude(without)) => {
                         let mut left = inner;
@@ -65,6 +70,14 @@ impl Scope {
             Expr::NumberLiteral(_) | Expr::StringLiteral(_) => Ok(Labels::new()),
             Expr::Extension(_) => Err(format!("not understood: {expr}")),
         }
+    }
+
+    /// Takes in what a rule records. A rule may ask for what it recorded before.
+    pub(crate) fn record(&mut self, name: &str, expr: &str) -> Result<(), String> {
+        self.records.insert(name.to_owned(), Labels::new());
+        let labels = self.labels(expr)?;
+        self.records.insert(name.to_owned(), labels);
+        Ok(())
     }
 
     fn called(&self, call: &Call) -> Outcome {

@@ -3,6 +3,7 @@
 //! names is there to be had.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
 
+mod cost;
 mod files;
 mod labels;
 mod series;
@@ -127,9 +128,8 @@ fn rules_use_series_and_labels_that_there_are() {
         let rules = Rules::of(scheme);
         let mut scope = Scope { series: Series::served(scheme), records: BTreeMap::new() };
         for record in &rules.records {
-            match scope.labels(&record.expr) {
-                Ok(labels) => drop(scope.records.insert(record.name.clone(), labels)),
-                Err(problem) => offences.push(format!("{}: {problem}", record.name)),
+            if let Err(problem) = scope.record(&record.name, &record.expr) {
+                offences.push(format!("{}: {problem}", record.name));
             }
         }
         for Alert { name, expr, labels, annotations } in &rules.alerts {
@@ -150,14 +150,19 @@ fn rules_use_series_and_labels_that_there_are() {
     nothing("rules name series and labels that the exporter serves by default", &offences);
 }
 
-#[test]
-fn runbooks_ask_what_can_be_answered() {
+/// The rules, and what queries beside them may name.
+fn recorded() -> (Rules, Scope) {
     let mut scope = Scope { series: Series::served(SCHEMES[0]), records: BTreeMap::new() };
     let rules = Rules::of(SCHEMES[0]);
     for record in &rules.records {
-        let labels = scope.labels(&record.expr).unwrap();
-        scope.records.insert(record.name.clone(), labels);
+        scope.record(&record.name, &record.expr).unwrap();
     }
+    (rules, scope)
+}
+
+#[test]
+fn runbooks_ask_what_can_be_answered() {
+    let (rules, scope) = recorded();
     let mut offences = Vec::new();
     for alert in &rules.alerts {
         let page = read(&format!("docs/runbooks/{}.md", alert.name));

@@ -1,5 +1,6 @@
 //! The series that a rule can count on, each with the labels that it can have: those of
-//! `docs/own-metrics.md`, those that `metrics.csv` selects, and a few of other exporters.
+//! `docs/own-metrics.md`, those that `metrics.csv` selects, what pods use and spend, and a few of
+//! other exporters.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,6 +22,11 @@ const FOREIGN: &[(&str, &[&str], &str)] = &[
         &["namespace", "pod", "phase"],
         "kube-state-metrics': whether a pod runs",
     ),
+    (
+        "kube_pod_labels",
+        &["namespace", "pod", "label_team"],
+        "kube-state-metrics': what pods are labelled with",
+    ),
 ];
 
 /// Labels that the recorded pages do not show, since nothing happened on them.
@@ -32,6 +38,23 @@ const DEVICE: &[&str] =
 const GPU: &[&str] = &["gpu", "UUID", "pci_bus_id", "device", "model_name", "hostname"];
 const POD: &[&str] = &["container", "namespace", "pod"];
 const DRIVER: &str = "DCGM_FI_DRIVER_VERSION";
+
+/// What pods use and spend (`--usage-by=pod`, the default with `--kubernetes`).
+pub(crate) const OF_PODS: &[&str] = &[
+    "nvml_pod_processes",
+    "nvml_pod_memory_used_bytes",
+    "nvml_pod_sm_utilization_ratio",
+    "nvml_pod_memory_copy_utilization_ratio",
+    "nvml_pod_encoder_utilization_ratio",
+    "nvml_pod_decoder_utilization_ratio",
+    "nvml_pod_energy_joules_total",
+    "nvml_pod_gpu_seconds_total",
+    "nvml_pod_gpu_busy_seconds_total",
+];
+/// What nobody is charged for.
+pub(crate) const UNATTRIBUTED: &str = "nvml_device_unattributed_energy_joules_total";
+/// The labels of a pod under both names that Prometheus may give them.
+const OF_A_POD: &[&str] = &["namespace", "pod", "exported_namespace", "exported_pod"];
 
 /// What Prometheus or its configuration adds to every series.
 pub(crate) const TARGET: &[&str] = &["cluster", "job", "instance", "node"];
@@ -49,6 +72,7 @@ impl Series {
         let mut series = BTreeMap::new();
         selected(&mut series);
         always_there(&mut series);
+        used(&mut series);
         for (name, labels) in HAPPENED {
             let known = series.get_mut(*name);
             known.unwrap().extend(owned(labels.iter().chain(POD).copied()));
@@ -133,6 +157,17 @@ fn always_there(series: &mut BTreeMap<String, Labels>) {
             series.insert(name.to_owned(), known.clone());
         }
     }
+}
+
+/// What pods use and spend, and what nobody does.
+fn used(series: &mut BTreeMap<String, Labels>) {
+    for name in OF_PODS {
+        let known = series.entry((*name).to_owned()).or_default();
+        known.extend(owned(GPU.iter().chain(OF_A_POD).copied()));
+        known.extend(owned(["GPU_I_PROFILE", "GPU_I_ID"]));
+    }
+    let known = series.entry(UNATTRIBUTED.to_owned()).or_default();
+    known.extend(owned(GPU.iter().copied()).into_iter().chain(owned(["by", "reason"])));
 }
 
 /// The same series under the names of DCGM 4.7.

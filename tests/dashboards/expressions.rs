@@ -10,7 +10,7 @@ use crate::boards::{Board, FOLDERS, Folder, Query, substituted};
 use crate::files::{Scheme, read};
 use crate::labels::Scope;
 use crate::nothing;
-use crate::series::{Labels, Series};
+use crate::series::{Labels, OF_PODS, Series, UNATTRIBUTED};
 
 /// Series that the exporter does not serve, with their labels, and why dashboards ask for them.
 const FOREIGN: &[(&str, &[&str], &str)] = &[
@@ -180,9 +180,11 @@ fn selectors_ask_for_the_chosen_targets() {
     });
 }
 
-/// The type of each series, by the documents.
+/// The series that are counters, by the documents and by what pods use.
 fn counters() -> BTreeSet<String> {
-    let mut counters = BTreeSet::new();
+    let used = OF_PODS.iter().copied().chain([UNATTRIBUTED]);
+    let used = used.filter(|name| name.ends_with("_total")).map(str::to_owned);
+    let mut counters: BTreeSet<String> = used.collect();
     for document in ["docs/metrics.md", "docs/own-metrics.md"] {
         for row in read(document).lines().filter(|line| line.starts_with("| `")) {
             if row.split('|').any(|cell| cell.trim() == "counter") {

@@ -8,6 +8,7 @@ mod empty;
 mod machines;
 mod pictures;
 mod popular;
+mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

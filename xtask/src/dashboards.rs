@@ -15,6 +15,7 @@ mod overview;
 mod panel;
 mod pods;
 mod query;
+mod spent;
 mod table;
 #[cfg(test)]
 mod tests;

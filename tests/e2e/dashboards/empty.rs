@@ -38,6 +38,7 @@ const UNLINKED: &[&str] = &["t4-l4-mixed"];
 
 const PROFILING: &str = "NVML has no utilisation of MIG instances before Hopper";
 const BUSY: &str = "the instances that pods hold are at work";
+const OF_GPUS: &str = "NVML tells what processes use of whole GPUs alone";
 const NO_ECC: &str = "GeForce boards have no ECC";
 const ECC_OF_MIG: &str = "NVML gives no such totals of an H100 in MIG mode";
 const PAGES: &str = "rows are remapped since Ampere, and no pages retired";
@@ -112,6 +113,16 @@ pub(super) static EMPTY: &[Empty] = &[
         AMPERE,
         PROFILING,
     ),
+    empty(&["workloads"], &["GPU-hours held and busy"], &["{{namespace}} busy"], AMPERE, PROFILING),
+    empty(
+        &["workloads"],
+        &["What pods have spent"],
+        &["Busy GPU-hours", "Busy share"],
+        AMPERE,
+        PROFILING,
+    ),
+    empty(&["workloads"], &["SM share on shared GPUs"], &[], AMPERE, OF_GPUS),
+    empty(&["workloads"], &["SM share on shared GPUs"], &[], SPLIT, OF_GPUS),
     empty(&["workloads"], &["Held and idle now", "Idle GPUs by namespace"], &[], SPLIT, BUSY),
     empty(&["workloads"], &["Namespaces", "Pods", "Owners"], &["Idle GPU-hours"], SPLIT, BUSY),
     empty(

@@ -8,6 +8,7 @@ use nvml_exporter::attribution::kubelet::messages::PodResources;
 use serde_json::{Value, json};
 
 use super::boards::{FOLDERS, list, substituted, text};
+use super::workers::Worker;
 use crate::support::apiserver::{ApiServer, Kind};
 use crate::support::kubelet::{Kubelet, device, pod, socket};
 use crate::support::pods::{GPU, uuids};
@@ -50,6 +51,11 @@ fn node(name: &str, scenario: &str, server: &ApiServer) -> (Node, Vec<String>, V
     (Node { exporter, kubelet }, whole, split)
 }
 
+/// A pod's UID, by which its processes are known: as long as those of Kubernetes.
+fn uid(pod: &str) -> String {
+    format!("{pod:0>36}")
+}
+
 fn held(namespace: &str, name: &str, devices: &[(&str, &str)]) -> PodResources {
     PodResources { namespace: namespace.to_owned(), ..pod(name, devices) }
 }
@@ -61,7 +67,7 @@ fn own(server: &ApiServer, node: &str, pods: &[PodResources]) {
         let kind = if pod.namespace == "research" { "StatefulSet" } else { "Job" };
         let described = json!({
             "apiVersion": "v1", "kind": "Pod",
-            "metadata": {"uid": pod.name, "ownerReferences": [{
+            "metadata": {"uid": uid(&pod.name), "ownerReferences": [{
                 "apiVersion": "apps/v1", "kind": kind, "name": owner, "uid": owner,
                 "controller": true,
             }]},
@@ -142,7 +148,10 @@ fn record() {
         .collect();
     own(&server, "gpu-b1", &slices);
     second.kubelet.lists(slices);
-    first.exporter.control(&["gpu 6 set load 0", "gpu 7 set load 0"]);
+    let sharers = ["notebook-0", "notebook-1"].map(|pod| Worker::of_pod(&uid(pod)));
+    let [one, other] = sharers.each_ref().map(Worker::id);
+    let processes = format!("gpu 5 processes {one}:21GiB:46,{other}:12GiB:17");
+    first.exporter.control(&["gpu 6 set load 0", "gpu 7 set load 0", &processes]);
 
     let prometheus = prometheus([&first, &second]);
     std::thread::sleep(Duration::from_secs(u64::from(RUN / 2)));

@@ -23,21 +23,29 @@ pub(super) enum Which {
     Chosen,
 }
 
+impl Which {
+    /// What selects them, by these labels.
+    pub(super) fn matchers(self, namespace: &str, pod: &str) -> String {
+        match self {
+            Self::All => String::new(),
+            Self::InNamespace => format!(",{namespace}=~\"$namespace\""),
+            Self::Chosen => format!(",{namespace}=~\"$namespace\",{pod}=~\"$pod\""),
+        }
+    }
+}
+
 /// 1 for each device that a pod holds, with these labels of the holder beside the device's.
 fn held_by(query: &Query<'static>, which: Which, holder: &str, more: &str) -> String {
     let names = format!("__name__=~\"{}|nvml_device_pod_info\"", query.name("DCGM_FI_DEV_FB_USED"));
-    let chosen = |namespace: &str, pod: &str| match which {
-        Which::All => String::new(),
-        Which::InNamespace => format!(",{namespace}=~\"$namespace\""),
-        Which::Chosen => format!(",{namespace}=~\"$namespace\",{pod}=~\"$pod\""),
-    };
     let select = |pods: String| {
         let more = if more.is_empty() { String::new() } else { format!(",{more}") };
         query.raw("", &format!("{names},{pods}{more}"))
     };
-    let exported =
-        select(format!("exported_pod!=\"\"{}", chosen("exported_namespace", "exported_pod")));
-    let own = select(format!("exported_pod=\"\",pod!=\"\"{}", chosen("namespace", "pod")));
+    let exported = select(format!(
+        "exported_pod!=\"\"{}",
+        which.matchers("exported_namespace", "exported_pod")
+    ));
+    let own = select(format!("exported_pod=\"\",pod!=\"\"{}", which.matchers("namespace", "pod")));
     // A device that nobody holds has the pod of the target, where labels are not honoured.
     let target = query.target("nvml_exporter_build_info", "");
     format!(

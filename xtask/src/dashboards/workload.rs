@@ -5,6 +5,7 @@ use super::looks::Unit;
 use super::panel::Panel;
 use super::pods::{self, Which};
 use super::query::{Query, mean_in_range};
+use super::spent;
 use super::table::{Column, Label, Table};
 use super::variable::{self, Variable};
 
@@ -18,7 +19,9 @@ honours the exporter's labels (`honorLabels: true`) or not, in which case it cal
 `exported_namespace` and `exported_pod`. **Parts**: a MIG instance counts as its share of the \
 memory of all instances of its board, and a device that several pods share in equal parts; \
 energy, hours and cost are divided in the same way. **Utilisation and memory** are those of the \
-device, also where pods share it; of MIG instances NVML tells it from Hopper on.";
+device, also where pods share it; of MIG instances NVML tells it from Hopper on. **What pods use \
+and spend** is counted by the exporter itself (`nvml_pod_…`), from second to second and by what \
+each pod did: there MIG instances count by their slices, and energy of a shared device goes by use.";
 
 pub(super) fn board(query: &Query<'static>) -> Board {
     let all = pods::held(query, Which::All);
@@ -39,6 +42,7 @@ pub(super) fn board(query: &Query<'static>) -> Board {
             Row::new("In short", summary(query)),
             Row::new("By namespace", by_namespace(query)),
             Row::new("By pod", by_pod(query)),
+            Row::new("What pods use and spend", spent::panels(query)),
             Row::new("Over time", over_time(query)),
             Row::new("By owner", by_owner(query)),
             Row::new("How this is counted", vec![Panel::note("How this is counted", NOTE)]),

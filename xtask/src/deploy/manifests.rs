@@ -27,7 +27,7 @@ pub(crate) const COPIED: [Copied; 5] = [
         from: "alerts",
         to: "alerts/workloads",
         extension: "yml",
-        but: &["gpu-alerts.yml", "gpu-fleet-rules.yml", "dcgm-classic.yml"],
+        but: &["gpu-alerts.yml", "gpu-cost-rules.yml", "gpu-fleet-rules.yml", "dcgm-classic.yml"],
     },
     Copied { from: "dashboards", to: "dashboards", extension: "json", but: &[] },
     Copied { from: "dashboards/dcgm47", to: "dashboards/dcgm47", extension: "json", but: &[] },
