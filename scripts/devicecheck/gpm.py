@@ -142,6 +142,19 @@ def lines(add: Callable, then: Callable, percent: Any, throughput: Any, counter:
         return lambda gpu, number: then(
             gpu.gpm.metric(of_link(number, sends)), lambda v: None if v is None else int(v * MIB))
 
+    def of_board(gpu: Any, *_: Any) -> Answer:
+        """An instance's engine time by its slices of the board's."""
+        active = gpu.gpm.metric(SHARES["GR_ENGINE_ACTIVE"])
+        if gpu.gpm.instance is None:
+            return then(active, lambda v: None if v is None else v / 100)
+        own = gpu.call("nvmlDeviceGetAttributes")
+        board = gpu.nvml.call(gpu.name, "nvmlDeviceGetMaxMigDeviceCount", gpu.gpm.handle)
+        if not (own.ok and board.ok):
+            return board if own.ok else own
+        share = own.value.gpuInstanceSliceCount / board.value
+        return then(active, lambda v: None if v is None else v / 100 * share)
+
+    add("nvml_gr_engine_active_board_ratio", of_board, percent, "instance", 0.01)
     for names, scope in ((SHARES, "instance"), (ENGINES, "GPU")):
         for name, number in names.items():
             add(f"DCGM_FI_PROF_{name}", metric(number, lambda v: v / 100), percent, scope, 0.01)
