@@ -119,6 +119,23 @@ impl Exporter {
         Ok(Duration::from_secs_f64(seconds))
     }
 
+    /// CPU time of the threads whose names begin so.
+    pub(super) fn threads(&self, names: &[&str]) -> Outcome<Duration> {
+        let path = format!("/proc/{}/task", self.child.id());
+        let tasks = fs::read_dir(&path).map_err(|error| format!("{path}: {error}"))?;
+        let mut nanoseconds = 0;
+        for task in tasks.flatten() {
+            // One that has ended meanwhile is none of those that stay.
+            let read = |file: &str| fs::read_to_string(task.path().join(file)).unwrap_or_default();
+            if names.iter().any(|name| read("comm").starts_with(name)) {
+                let text = read("schedstat");
+                let cpu = text.split_whitespace().next().and_then(|cpu| cpu.parse::<u64>().ok());
+                nanoseconds += cpu.ok_or_else(|| format!("{path} has no schedstat"))?;
+            }
+        }
+        Ok(Duration::from_nanos(nanoseconds))
+    }
+
     fn proc(&self, file: &str) -> Outcome<String> {
         let path = format!("/proc/{}/{file}", self.child.id());
         fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))

@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Duration;
 
+use super::Selection;
 use super::exporter::Exporter;
-use super::{SPED_UP, Selection};
 use crate::shell::{self, Outcome};
 
-/// Enough that the kernel's ticks of 10 ms do not matter.
-const PASSES: u64 = 600;
+/// Longer than GPM's samples have to lie apart, so that no pass waits for that.
+const INTERVAL: Duration = Duration::from_millis(250);
+const PASSES: u64 = 200;
 /// Passes before that, in which what is not supported is found out.
-const SETTLE: u64 = 20;
+const SETTLE: u64 = 10;
 /// What a counters file without profiling leaves out.
 const PROFILING: &str = "DCGM_FI_PROF_";
 
@@ -30,38 +31,63 @@ pub(super) fn measure() -> Outcome {
     for (name, file, arguments) in runs {
         let own = own_cpu(&Selection { name, file, arguments }, &folder.join("simulator-cost"))?;
         let first = *first.get_or_insert(own);
-        let more = own.as_secs_f64() - first.as_secs_f64();
-        println!(
-            "| {name} | own CPU of a pass over all GPUs with its page | {:.2} ms ({:+.2} ms) |",
-            own.as_secs_f64() * 1e3,
-            more * 1e3
-        );
+        let told = |what: &str, now: Duration, then: Duration| {
+            let (now, then) = (now.as_secs_f64() * 1e3, then.as_secs_f64() * 1e3);
+            println!("| {name} | own CPU of {what} | {now:.2} ms ({:+.2} ms) |", now - then);
+        };
+        told("a pass over all GPUs", own.pass, first.pass);
+        told("a page", own.page, first.page);
     }
     Ok(())
 }
 
-/// CPU time of a pass without that of the simulator's calls.
-fn own_cpu(selection: &Selection, cost: &Path) -> Outcome<Duration> {
+/// CPU time of the exporter itself.
+#[derive(Debug, Clone, Copy)]
+struct Own {
+    /// Of one pass over all GPUs.
+    pass: Duration,
+    /// Of one page, which is made after each pass.
+    page: Duration,
+}
+
+/// What was used up to a moment.
+struct Used {
+    reading: Duration,
+    rendering: Duration,
+    simulated: Duration,
+    passes: u64,
+}
+
+/// CPU time of the threads that read, without that of the simulator's calls, and of the one that
+/// makes pages.
+fn own_cpu(selection: &Selection, cost: &Path) -> Outcome<Own> {
     // What the last run counted.
     let _ = fs::remove_file(cost);
     let control = cost.with_extension("control");
     let _ = fs::remove_file(&control);
     let environment = [("NVML_SIM_COST", cost), ("NVML_SIM_CONTROL", control.as_path())];
-    let exporter = Exporter::start_with(selection, SPED_UP, &environment)?;
+    let exporter = Exporter::start_with(selection, INTERVAL, &environment)?;
     let (_processes, commands) = occupy(&exporter.first_page()?)?;
     fs::write(&control, commands).map_err(|error| format!("{}: {error}", control.display()))?;
-    exporter.after(SETTLE, SPED_UP)?;
-    let read = || -> Outcome<(Duration, Duration, u64)> {
-        let usage = exporter.usage()?;
-        Ok((usage.cpu, simulators(cost)?, usage.passes))
+    exporter.after(SETTLE, INTERVAL)?;
+    let read = || -> Outcome<Used> {
+        Ok(Used {
+            reading: exporter.threads(&["gpu-", "sampler"])?,
+            rendering: exporter.threads(&["render"])?,
+            simulated: simulators(cost)?,
+            passes: exporter.usage()?.passes,
+        })
     };
-    let (cpu_before, simulated_before, passes_before) = read()?;
-    exporter.after(passes_before + PASSES, SPED_UP)?;
-    let (cpu, simulated, passes) = read()?;
-    let own =
-        cpu.saturating_sub(cpu_before).saturating_sub(simulated.saturating_sub(simulated_before));
-    let passes = u32::try_from(passes - passes_before).unwrap_or(u32::MAX);
-    Ok(own / passes.max(1))
+    let before = read()?;
+    exporter.after(before.passes + PASSES, INTERVAL)?;
+    let after = read()?;
+    let passes = u32::try_from(after.passes - before.passes).unwrap_or(u32::MAX).max(1);
+    let reading = after.reading.saturating_sub(before.reading);
+    let simulated = after.simulated.saturating_sub(before.simulated);
+    Ok(Own {
+        pass: reading.saturating_sub(simulated) / passes,
+        page: after.rendering.saturating_sub(before.rendering) / passes,
+    })
 }
 
 /// Processes that do nothing and end with this.
