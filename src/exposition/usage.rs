@@ -2,7 +2,7 @@
 //! device, so that sums over them never exceed the device.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::labels::{Block, Further, Insert, Style, Zone};
@@ -137,6 +137,9 @@ fn rows<'a>(
             account: Some(account),
         }));
     }
+    // A process can have the number and the name of one that has ended; the page would be refused.
+    let mut seen = HashSet::new();
+    all.retain(|row| seen.insert(row.labels.clone()));
     all
 }
 

@@ -355,6 +355,23 @@ fn what_is_spent_while_the_kubelet_is_away_is_nobodys() {
     .assert_eq(&only(&page, SPENT));
 }
 
+/// The page would have a series twice.
+#[test]
+fn a_process_number_given_again_is_one_series_that_begins_anew() {
+    let mut pages = Pages::by(&[By::Process]);
+    let mut page = |seconds, joules, start| {
+        let (mut memory, mut percent) = process(7, "", 1, 50);
+        let of = Owner { command: Some("train".into()), start: Some(start), ..Owner::default() };
+        memory.owner = Some(Arc::new(of));
+        percent.owner.clone_from(&memory.owner);
+        let reading = vec![shared(joules, vec![(memory, percent)])];
+        only(&pages.page(seconds, reading, &Attribution::default()), &["nvml_process_energy"])
+    };
+    page(0, 0.0, 1);
+    assert_eq!(page(10, 100.0, 1), "nvml_process_energy_joules_total gpu=0 pid=7: 100\n");
+    assert_eq!(page(20, 130.0, 2), "nvml_process_energy_joules_total gpu=0 pid=7: 30\n");
+}
+
 #[test]
 fn units_and_processes_are_told_by_what_runs() {
     let unit = |pid, unit: &str| {
