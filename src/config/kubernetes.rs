@@ -113,6 +113,12 @@ fn usage(typed: Option<&Typed>, kubernetes: bool, found: &mut Findings) -> Vec<B
             ),
         }
     }
+    let none = typed.text.split(',').any(|item| item.trim() == "none");
+    if none && !kinds.is_empty() {
+        found.refuse(typed, "none stands alone");
+    } else if !none && kinds.is_empty() && found.mistakes.is_empty() {
+        found.refuse(typed, "names no kind; none is written none");
+    }
     kinds.sort_unstable();
     kinds
 }

@@ -250,8 +250,9 @@ fn told<'a>(
             if let Some(command) = owner.and_then(|owner| owner.command.as_deref()) {
                 add("command", command.into());
             }
-            if let Some(user) = user() {
-                add("user", user.into());
+            let number = || owner.and_then(|owner| owner.user_id).map(|id| id.to_string().into());
+            if let Some(user) = user().map(Cow::from).or_else(number) {
+                add("user", user);
             }
             if let Some((namespace, pod)) = &details.pod {
                 add(namespace_name, (&**namespace).into());

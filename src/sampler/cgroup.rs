@@ -51,14 +51,23 @@ fn id_of_segment(segment: &str) -> Option<String> {
 }
 
 /// The systemd unit in the text of `/proc/<pid>/cgroup`, as `systemctl status <pid>` names it: the
-/// innermost service, or scope where there is none; units of user managers included.
+/// innermost service, or scope where there is none. One of a user's manager has that one's name
+/// before its own, `user@1000.service/train.service`, since every user can have one of that name.
 #[must_use]
 pub fn unit(cgroup: &str) -> Option<String> {
-    let segments = || paths(cgroup).flat_map(|path| path.rsplit('/'));
-    // Below a delegated unit names are the unit's own affair, but for a user's manager.
-    let of =
-        |suffix: &str| segments().find(|name| name.len() > suffix.len() && name.ends_with(suffix));
-    of(".service").or_else(|| of(".scope")).map(unescape)
+    paths(cgroup)
+        .find_map(|path| unit_of(path, ".service"))
+        .or_else(|| paths(cgroup).find_map(|path| unit_of(path, ".scope")))
+}
+
+fn unit_of(path: &str, kind: &str) -> Option<String> {
+    let is_unit = |name: &&str| name.len() > kind.len() && name.ends_with(kind);
+    let unit = path.rsplit('/').find(is_unit)?;
+    let is_manager = |name: &&str| name.starts_with("user@") && name.ends_with(".service");
+    Some(match path.split('/').find(is_manager).filter(|manager| *manager != unit) {
+        Some(manager) => format!("{manager}/{unit}"),
+        None => unit.to_owned(),
+    })
 }
 
 /// The Slurm job in the text of `/proc/<pid>/cgroup`: `job_<id>` below `slurm…`, with cgroup v1
@@ -77,27 +86,6 @@ pub fn slurm_job(cgroup: &str) -> Option<String> {
 
 fn is_slurm(segment: &str) -> bool {
     segment == "slurm" || segment.starts_with("slurm_") || segment.ends_with("slurmstepd.scope")
-}
-
-/// systemd writes `\x2d` for a dash that is no separator.
-fn unescape(name: &str) -> String {
-    let mut out = String::with_capacity(name.len());
-    let mut rest = name;
-    while let Some((before, after)) = rest.split_once("\\x") {
-        out.push_str(before);
-        let digits = after.get(..2);
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) if byte.is_ascii_graphic() => {
-                out.push(char::from(byte));
-                rest = &after[2..];
-            }
-            _ => {
-                out.push_str("\\x");
-                rest = after;
-            }
-        }
-    }
-    out + rest
 }
 
 /// A line is `<hierarchy>:<controllers>:<path>`.
@@ -240,11 +228,14 @@ mod tests {
             ("0::/system.slice/system-train.slice/train@7.service/worker", Some("train@7.service")),
             (
                 "0::/user.slice/user-1000.slice/user@1000.service/app.slice/jupyter.service",
-                Some("jupyter.service"),
+                Some("user@1000.service/jupyter.service"),
+            ),
+            (
+                "0::/user.slice/user-1000.slice/user@1000.service/init.scope",
+                Some("user@1000.service"),
             ),
             ("0::/user.slice/user-1000.slice/session-3.scope", Some("session-3.scope")),
-            ("0::/system.slice/my\\x2dtrain.service", Some("my-train.service")),
-            ("0::/system.slice/odd\\xzz.service", Some("odd\\xzz.service")),
+            ("0::/system.slice/my\\x2dtrain.service", Some("my\\x2dtrain.service")),
             ("9:name=systemd:/system.slice/x.service\n8:pids:/\n", Some("x.service")),
             ("0::/", None),
             ("0::/.service", None),

@@ -6,6 +6,7 @@ use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 
@@ -109,53 +110,74 @@ fn user_name(id: u32) -> Option<String> {
     line.first().map(|name| (*name).to_owned())
 }
 
+/// So many directories are kept open for one GPU, so that open files do not run out on a node
+/// with many GPUs and processes. Processes beyond that are looked at by what they are doing.
+const OPEN: usize = 32;
+
+/// A process may be moved to another unit or job, and run another command: this often it is looked
+/// at again.
+const AGAIN: Duration = Duration::from_secs(60);
+
 /// One process, as it was found.
 #[derive(Debug)]
 struct Process {
-    directory: Directory,
+    directory: Option<Directory>,
     owner: Arc<Owner>,
-    /// Whether it was found the same twice.
-    settled: bool,
+    /// When it was found the same as before.
+    settled: Option<Instant>,
 }
 
 impl Process {
     fn first(root: &ProcRoot, pid: u32) -> Option<Self> {
         let directory = root.open(pid)?;
         let (owner, _) = Owner::read(&directory)?;
-        Some(Self { directory, owner: Arc::new(owner), settled: false })
+        Some(Self { directory: Some(directory), owner: Arc::new(owner), settled: None })
     }
 
     /// Looks again; `None` if it has ended.
-    fn again(self) -> Option<Self> {
-        if self.settled {
-            return self.directory.is_alive().then_some(self);
+    fn again(self, root: &ProcRoot, pid: u32) -> Option<Self> {
+        let is_settled = self.settled.is_some_and(|at| at.elapsed() < AGAIN);
+        if let (Some(directory), true) = (&self.directory, is_settled) {
+            return directory.is_alive().then_some(self);
         }
-        let (owner, complete) = Owner::read(&self.directory)?;
+        let directory = match self.directory {
+            Some(directory) => directory,
+            None => root.open(pid)?,
+        };
+        if is_settled {
+            let start = start_time(&directory.read("stat")?);
+            return (start.is_some() && start == self.owner.start)
+                .then_some(Self { directory: Some(directory), ..self });
+        }
+        let (owner, complete) = Owner::read(&directory)?;
+        let directory = Some(directory);
         if *self.owner == owner {
             // A file that could not be read is tried again.
-            return Some(Self { settled: complete, ..self });
+            return Some(Self { directory, settled: complete.then(Instant::now), ..self });
         }
-        Some(Self { owner: Arc::new(owner), ..self })
+        Some(Self { directory, owner: Arc::new(owner), settled: None })
     }
 }
 
-/// The owners of the processes that one GPU listed last. A process does not change owners once it
-/// is where it belongs, which is soon after its start; the number of one that ended can be
-/// another's.
+/// The owners of the processes that one GPU listed last. A process belongs to its owner from soon
+/// after its start; the number of one that ended can be another's.
 #[derive(Debug, Default)]
 pub struct Owners(HashMap<u32, Process>);
 
 impl Owners {
-    /// Looks at these processes and forgets all others. Each one's cgroup is read until it has been
-    /// found the same twice.
+    /// Looks at these processes and forgets all others.
     pub fn look_up(&mut self, root: &ProcRoot, pids: impl IntoIterator<Item = u32>) {
         let mut former = std::mem::take(&mut self.0);
+        let mut open = 0;
         for pid in pids {
             if self.0.contains_key(&pid) {
                 continue;
             }
-            let known = former.remove(&pid).and_then(Process::again);
-            self.0.extend(known.or_else(|| Process::first(root, pid)).map(|found| (pid, found)));
+            let known = former.remove(&pid).and_then(|known| known.again(root, pid));
+            let Some(mut found) = known.or_else(|| Process::first(root, pid)) else { continue };
+            open += 1;
+            found.directory = found.directory.filter(|_| open <= OPEN);
+            self.0.insert(pid, found);
         }
     }
 
@@ -237,6 +259,25 @@ mod tests {
         put(&directory, 10, 200, Some(&pod(OTHER)));
         owners.look_up(&root, [10]);
         assert_eq!(uid(&owners, 10).as_deref(), Some(OTHER), "another one");
+    }
+
+    #[test]
+    fn of_many_processes_each_is_told_from_a_later_one_of_its_number() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = ProcRoot::new(directory.path());
+        let pids = || 10..10 + 2 * u32::try_from(super::OPEN).unwrap();
+        let mut owners = Owners::default();
+        for (start, of) in [(100, ONE), (200, OTHER)] {
+            for pid in pids() {
+                let _ = fs::remove_dir_all(directory.path().join(pid.to_string()));
+                put(&directory, pid, start, Some(&pod(of)));
+            }
+            for _ in 0..3 {
+                owners.look_up(&root, pids());
+                assert!(pids().all(|pid| uid(&owners, pid).as_deref() == Some(of)), "{start}");
+            }
+        }
+        assert_eq!(owners.0.values().filter(|one| one.directory.is_some()).count(), super::OPEN);
     }
 
     #[test]

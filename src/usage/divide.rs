@@ -9,8 +9,26 @@ pub(super) struct Part {
     pub(super) activity: Option<f64>,
     /// The multiprocessor share of each who holds it, 0 to 1; `None` where NVML does not tell.
     pub(super) tenants: Vec<Option<f64>>,
-    /// The multiprocessor share of processes of nobody who holds it.
+    /// The multiprocessor share of processes that are known to be nobody's who holds it.
     pub(super) others: f64,
+    /// The same of processes of which that is not known.
+    pub(super) unseen: f64,
+    /// Whether there are processes of nobody who holds it, whatever is known of their shares.
+    pub(super) foreign: bool,
+    /// Whether it is held by somebody's word, and not by having processes: then one who holds it
+    /// alone has all that is not known to be others'.
+    pub(super) assigned: bool,
+}
+
+impl Part {
+    /// Whether it is known what each who holds it has of it.
+    pub(super) fn is_divisible(&self) -> bool {
+        match self.tenants.as_slice() {
+            [] => true,
+            [own] => self.assigned || own.is_some() || !self.foreign,
+            several => several.iter().all(Option::is_some),
+        }
+    }
 }
 
 /// Shares of the board's energy; they add up to 1.
@@ -51,21 +69,28 @@ pub(super) fn divide(parts: &[Part]) -> Division {
 }
 
 fn within(part: &Part, share: f64, division: &mut Division) -> Vec<f64> {
+    let Part { others, unseen, .. } = *part;
+    if !part.is_divisible() {
+        division.unknown += share;
+        return vec![0.0; part.tenants.len()];
+    }
     match part.tenants.as_slice() {
         [] => {
-            division.others += share * part.others;
-            division.idle += share * (1.0 - part.others);
+            division.others += share * (others + unseen);
+            division.idle += share * (1.0 - others - unseen).max(0.0);
             Vec::new()
         }
-        [_] => vec![share],
-        several => {
-            let Some(used) = several.iter().copied().collect::<Option<Vec<f64>>>() else {
-                division.unknown += share;
-                return vec![0.0; several.len()];
-            };
-            let active = part.others + used.iter().sum::<f64>();
+        [_] if part.assigned => {
+            division.others += share * others;
+            vec![share * (1.0 - others)]
+        }
+        all => {
+            // Alone and of unknown share, it is the only one who has processes there.
+            let used: Vec<f64> = all.iter().map(|used| used.unwrap_or(1.0)).collect();
+            let active = others + unseen + used.iter().sum::<f64>();
             let being_there = (1.0 - active).max(0.0) / used.len() as f64;
-            division.others += share * part.others;
+            division.others += share * others;
+            division.unknown += share * unseen;
             used.iter().map(|used| share * (used + being_there)).collect()
         }
     }
@@ -78,7 +103,17 @@ mod tests {
     use super::*;
 
     fn whole(tenants: &[Option<f64>], others: f64) -> Part {
-        Part { size: 1.0, activity: Some(0.5), tenants: tenants.to_vec(), others }
+        let tenants = tenants.to_vec();
+        let foreign = others > 0.0;
+        Part {
+            size: 1.0,
+            activity: Some(0.5),
+            tenants,
+            others,
+            unseen: 0.0,
+            foreign,
+            assigned: true,
+        }
     }
 
     fn close(a: f64, b: f64) -> bool {
@@ -93,7 +128,13 @@ mod tests {
     #[test]
     fn one_who_holds_a_board_has_all_of_it_also_when_idle() {
         assert_eq!(divide(&[whole(&[Some(0.2)], 0.0)]).tenants, [[1.0]]);
-        assert_eq!(divide(&[whole(&[None], 0.3)]).tenants, [[1.0]]);
+        assert_eq!(divide(&[whole(&[None], 0.0)]).tenants, [[1.0]]);
+        // But for what is known to be others'.
+        let division = divide(&[whole(&[None], 0.25)]);
+        assert_eq!(
+            (division.tenants[0][0].to_bits(), division.others.to_bits()),
+            (0.75f64.to_bits(), 0.25f64.to_bits())
+        );
     }
 
     #[test]
@@ -109,6 +150,23 @@ mod tests {
         assert!(close(shares[0], 0.7) && close(shares[1], 0.3), "{division:?}");
         let division = divide(&[whole(&[Some(0.0), Some(0.0)], 0.0)]);
         assert_eq!(division.tenants, [[0.5, 0.5]]);
+    }
+
+    /// Users and the like hold nothing: who has an idle process there does not pay for others.
+    #[test]
+    fn one_who_is_there_by_its_processes_has_what_they_use_and_what_nobody_does() {
+        let there = |own, others, unseen| Part {
+            unseen,
+            foreign: others + unseen > 0.0,
+            assigned: false,
+            ..whole(&[own], others)
+        };
+        let division = divide(&[there(Some(0.1), 0.6, 0.2)]);
+        assert!(close(division.tenants[0][0], 0.2), "{division:?}");
+        assert!(close(division.others, 0.6) && close(division.unknown, 0.2), "{division:?}");
+        assert_eq!(divide(&[there(None, 0.0, 0.0)]).tenants, [[1.0]]);
+        let division = divide(&[Part { foreign: true, ..there(None, 0.0, 0.0) }]);
+        assert_eq!(division.unknown.to_bits(), 1f64.to_bits());
     }
 
     #[test]
@@ -127,6 +185,9 @@ mod tests {
             activity,
             tenants: vec![None],
             others: 0.0,
+            unseen: 0.0,
+            foreign: false,
+            assigned: true,
         };
         // Busy 3 slices, idle 2, 2 not cut: A = 3/7.
         let division = divide(&[part(3.0, Some(1.0)), part(2.0, Some(0.0))]);
@@ -143,15 +204,19 @@ mod tests {
     fn any_part() -> impl Strategy<Value = Part> {
         let share = || 0.0..=1.0;
         let tenants = prop::collection::vec(prop::option::weighted(0.9, share()), 0..4);
-        (0.0..=0.6, prop::option::weighted(0.9, share()), tenants, share()).prop_map(
-            |(size, activity, mut tenants, mut others)| {
+        let shares = (share(), share());
+        let known = prop::option::weighted(0.9, share());
+        (0.0..=0.6, known, tenants, shares, any::<(bool, bool)>()).prop_map(
+            |(size, activity, mut tenants, (mut others, mut unseen), (foreign, assigned))| {
                 // As the caller scales them.
-                let all = others + tenants.iter().flatten().sum::<f64>();
+                let all = others + unseen + tenants.iter().flatten().sum::<f64>();
                 if all > 1.0 {
                     others /= all;
+                    unseen /= all;
                     tenants.iter_mut().flatten().for_each(|used| *used /= all);
                 }
-                Part { size, activity, tenants, others }
+                let foreign = foreign || others + unseen > 0.0;
+                Part { size, activity, tenants, others, unseen, foreign, assigned }
             },
         )
     }

@@ -160,8 +160,8 @@ impl Books {
     /// Opens the accounts of those who are there, and charges them.
     fn charge(&mut self, gpu: &GpuUse, meters: &Meters<'_>, spent: Option<Spent>) {
         let knows_energy = self.last.is_some_and(|mark| mark.millijoules.or(mark.watts).is_some());
-        let held = |device: &DeviceUse| device.uses.iter().filter(|one| one.holds).count() as f64;
-        for device in &gpu.devices {
+        let parts: Vec<Part> = gpu.devices.iter().map(|device| meters.part(device)).collect();
+        for (device, part) in gpu.devices.iter().zip(&parts) {
             for one in device.uses.iter().filter(|one| one.holds) {
                 let account = self.account(device, &one.tenant);
                 if account.details != one.details {
@@ -169,7 +169,8 @@ impl Books {
                 }
                 account.instance.clone_from(&device.instance);
                 account.last = Some(meters.reading.read_at);
-                if knows_energy {
+                // What cannot be told has no counter, and not one that stays at 0.
+                if knows_energy && part.is_divisible() {
                     account.joules.get_or_insert_default();
                 }
             }
@@ -185,15 +186,16 @@ impl Books {
         if gpu.devices.iter().any(|device| !device.held_known) {
             return self.leave(gpu.by, Reason::HoldersUnknown, spent.joules);
         }
-        let parts: Vec<Part> = gpu.devices.iter().map(|device| meters.part(device)).collect();
         let division = divide(&parts);
         for ((device, part), shares) in gpu.devices.iter().zip(&parts).zip(&division.tenants) {
-            let seconds = spent.seconds * part.size / held(device).max(1.0);
+            let seconds = spent.seconds * part.size / part.tenants.len().max(1) as f64;
             let holders = device.uses.iter().filter(|one| one.holds);
             for ((one, own), share) in holders.zip(&part.tenants).zip(shares) {
                 let account = self.account(device, &one.tenant);
                 account.held_seconds += seconds;
-                let alone = part.tenants.len() == 1;
+                // The device's activity is that of one who has it for itself.
+                let alone =
+                    part.tenants.len() == 1 && (!part.foreign || part.assigned && own.is_none());
                 let active = part.activity.filter(|_| alone).or(*own);
                 if let Some(active) = active {
                     let busy = account.busy_seconds.get_or_insert_default();
@@ -260,7 +262,15 @@ impl Meters<'_> {
             None => (1.0, self.board_activity()),
         };
         let activity = activity.map(|activity| activity.clamp(0.0, 1.0));
-        Part { size, activity, tenants, others: device.others }
+        Part {
+            size,
+            activity,
+            tenants,
+            others: device.others,
+            unseen: device.unseen,
+            foreign: device.foreign,
+            assigned: device.assigned,
+        }
     }
 
     fn board_activity(&self) -> Option<f64> {

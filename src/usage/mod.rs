@@ -5,6 +5,7 @@
 
 mod divide;
 mod ledger;
+mod pods;
 mod tenants;
 mod uses;
 

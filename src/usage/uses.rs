@@ -1,11 +1,12 @@
 //! What one snapshot shows of who uses which device, and how much.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::pods::Pods;
 use super::{By, Details, Tenant};
-use crate::attribution::{Assignment, Attribution, DeviceKey, PodFacts};
+use crate::attribution::{Assignment, Attribution, DeviceKey};
 use crate::sampler::owners::Owner;
 use crate::sampler::snapshot::{
     Gpu, GpuReading, InstanceIdentity, ProcessUtilization, Processes, Snapshot,
@@ -41,8 +42,15 @@ pub struct DeviceUse {
     pub instance: Option<Arc<InstanceIdentity>>,
     /// Who uses it, in the order of tenants.
     pub uses: Vec<Use>,
-    /// Multiprocessor share, 0 to 1, of processes of nobody in `uses` who holds the device.
+    /// Multiprocessor share, 0 to 1, of processes that are known to be nobody's in `uses` who
+    /// holds the device.
     pub others: f64,
+    /// The same of processes of which that is not known.
+    pub unseen: f64,
+    /// Whether there are processes of nobody in `uses` who holds the device.
+    pub foreign: bool,
+    /// Whether devices are held by the kubelet's word, and not by using them.
+    pub assigned: bool,
     /// Whether it is known who holds it.
     pub held_known: bool,
     /// How many tenants are left out, so that there are not too many.
@@ -131,12 +139,12 @@ fn gpu_use(gpu: &Gpu, reading: &GpuReading, by: By, pods: &Pods<'_>) -> GpuUse {
     let mut device = |instance: Option<&Arc<InstanceIdentity>>| {
         let id = instance.map(|identity| identity.gpu_instance);
         let seen = Seen::new(processes, id);
-        let (uses, unknown) = match by {
+        let found = match by {
             By::Pod => pods.uses(key(id), &seen),
-            _ => (seen.uses(by, pods), false),
+            _ => seen.uses(by, pods),
         };
-        missing.extend(unknown.then_some(UNKNOWN_UID));
-        finish(uses, &seen, (instance, by != By::Pod || pods.held_known))
+        missing.extend(found.untold.then_some(UNKNOWN_UID));
+        finish(found, &seen, by).of(instance, by != By::Pod || pods.held_known)
     };
     let devices = if instances.is_empty() {
         vec![device(None)]
@@ -162,12 +170,21 @@ fn gpu_use(gpu: &Gpu, reading: &GpuReading, by: By, pods: &Pods<'_>) -> GpuUse {
     }
 }
 
+/// Who uses a device.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) uses: Vec<Use>,
+    /// Multiprocessor share of processes of which it is not known whose they are.
+    pub(super) unseen: f64,
+    /// How many processes are not those of somebody who holds the device.
+    pub(super) foreign: usize,
+    /// Whether a holder's processes could not be told from others'.
+    pub(super) untold: bool,
+}
+
 /// Bounds the number of tenants and sums up what is left.
-fn finish(
-    mut uses: Vec<Use>,
-    seen: &Seen<'_>,
-    (instance, held_known): (Option<&Arc<InstanceIdentity>>, bool),
-) -> DeviceUse {
+fn finish(found: Found, seen: &Seen<'_>, by: By) -> DeviceUse {
+    let Found { mut uses, unseen, foreign, .. } = found;
     let left_out = uses.len().saturating_sub(MOST);
     if left_out > 0 {
         uses.sort_by_key(|one| Reverse((one.holds, one.memory_bytes)));
@@ -176,20 +193,34 @@ fn finish(
     uses.sort_by(|a, b| a.tenant.cmp(&b.tenant));
     let held = uses.iter().filter(|one| one.holds);
     let of_held: f64 = held.filter_map(|one| one.utilization).map(|used| used.sm).sum();
-    let all: f64 = seen.all.values().filter_map(|one| one.utilization).map(|used| used.sm).sum();
     DeviceUse {
-        instance: instance.cloned(),
+        instance: None,
         uses,
-        others: (all - of_held).max(0.0),
-        held_known,
+        others: (sm(seen.all.values()) - of_held - unseen).max(0.0),
+        unseen,
+        foreign: foreign > 0 || left_out > 0,
+        assigned: by == By::Pod,
+        held_known: true,
         left_out,
     }
 }
 
+impl DeviceUse {
+    fn of(mut self, instance: Option<&Arc<InstanceIdentity>>, held_known: bool) -> Self {
+        self.instance = instance.cloned();
+        self.held_known = held_known;
+        self
+    }
+}
+
+pub(super) fn sm<'p, 'a: 'p>(processes: impl Iterator<Item = &'p Process<'a>>) -> f64 {
+    processes.filter_map(|process| process.utilization).map(|used| used.sm).sum()
+}
+
 /// One process on one device.
 #[derive(Debug, Clone, Copy, Default)]
-struct Process<'a> {
-    owner: Option<&'a Arc<Owner>>,
+pub(super) struct Process<'a> {
+    pub(super) owner: Option<&'a Arc<Owner>>,
     /// Whether it is in a list of running processes.
     runs: bool,
     memory: Option<u64>,
@@ -197,8 +228,8 @@ struct Process<'a> {
 }
 
 /// The processes of one device.
-struct Seen<'a> {
-    all: BTreeMap<u32, Process<'a>>,
+pub(super) struct Seen<'a> {
+    pub(super) all: BTreeMap<u32, Process<'a>>,
     memory_known: bool,
     utilization_known: bool,
 }
@@ -237,12 +268,14 @@ impl<'a> Seen<'a> {
     }
 
     /// What tenants that are found by their processes use.
-    fn uses(&self, by: By, pods: &Pods<'_>) -> Vec<Use> {
+    fn uses(&self, by: By, pods: &Pods<'_>) -> Found {
         let mut tenants: BTreeMap<Tenant, Vec<Process<'a>>> = BTreeMap::new();
+        let mut foreign = Vec::new();
         for (pid, process) in &self.all {
             let owner = process.owner.map(|owner| &**owner);
-            if let Some(tenant) = Tenant::of(by, *pid, owner) {
-                tenants.entry(tenant).or_default().push(*process);
+            match Tenant::of(by, *pid, owner) {
+                Some(tenant) => tenants.entry(tenant).or_default().push(*process),
+                None => foreign.push(process),
             }
         }
         let one = |(tenant, processes): (Tenant, Vec<Process<'a>>)| {
@@ -250,10 +283,17 @@ impl<'a> Seen<'a> {
             let pod = owner.as_ref().filter(|_| by == By::Process).and_then(|owner| pods.of(owner));
             self.use_of(tenant, Details { owner, pod, ..Details::default() }, &processes)
         };
-        tenants.into_iter().map(one).collect()
+        let uses = tenants.into_iter().map(one).collect();
+        let hidden = foreign.iter().copied().filter(|process| process.owner.is_none());
+        Found { uses, unseen: sm(hidden), foreign: foreign.len(), untold: false }
     }
 
-    fn use_of(&self, tenant: Tenant, details: Details, processes: &[Process<'_>]) -> Use {
+    pub(super) fn use_of(
+        &self,
+        tenant: Tenant,
+        details: Details,
+        processes: &[Process<'_>],
+    ) -> Use {
         let running = || processes.iter().filter(|process| process.runs);
         let mut utilization = Utilization::default();
         for used in processes.iter().filter_map(|process| process.utilization) {
@@ -301,93 +341,5 @@ impl Utilization {
             encoder: self.encoder / total.encoder.max(1.0),
             decoder: self.decoder / total.decoder.max(1.0),
         }
-    }
-}
-
-/// A pod by namespace and name.
-type Name<'a> = (&'a str, &'a str);
-
-/// Pods that hold devices or that processes belong to.
-struct Pods<'a> {
-    assignment: &'a Assignment<'a>,
-    attribution: &'a Attribution,
-    by_uid: HashMap<&'a str, Name<'a>>,
-    held_known: bool,
-}
-
-impl<'a> Pods<'a> {
-    fn new(assignment: &'a Assignment<'a>, attribution: &'a Attribution) -> Self {
-        let named = attribution.pods.iter().filter(|(_, facts)| !facts.uid.is_empty());
-        Self {
-            assignment,
-            attribution,
-            by_uid: named.map(|(name, facts)| (facts.uid.as_str(), name)).collect(),
-            held_known: attribution.allocations.is_some(),
-        }
-    }
-
-    /// The pod of a process.
-    fn of(&self, owner: &Owner) -> Option<(Arc<str>, Arc<str>)> {
-        let (namespace, pod) = self.by_uid.get(owner.pod_uid.as_deref()?)?;
-        Some(((*namespace).into(), (*pod).into()))
-    }
-
-    /// Who holds a device or has processes on it, and whether a holder's processes could not be
-    /// told from others'.
-    fn uses(&self, device: DeviceKey, seen: &Seen<'_>) -> (Vec<Use>, bool) {
-        let holders = self.assignment.of(device).iter();
-        let holders: BTreeSet<Name<'_>> = holders
-            .map(|holder| (holder.container.namespace.as_str(), holder.container.pod.as_str()))
-            .collect();
-        let guessed = self.only_one_it_can_be(&holders, seen);
-        let mut of_pods: BTreeMap<Name<'_>, Vec<Process<'_>>> = BTreeMap::new();
-        let mut strangers = 0;
-        for process in seen.all.values() {
-            let Some(uid) = process.owner.and_then(|owner| owner.pod_uid.as_deref()) else {
-                continue;
-            };
-            let known = self.by_uid.get(uid).copied();
-            match known.or_else(|| guessed.filter(|(guess, _)| *guess == uid).map(|(_, pod)| pod)) {
-                Some(pod) => of_pods.entry(pod).or_default().push(*process),
-                None => strangers += 1,
-            }
-        }
-        let mut unknown = false;
-        let mut uses = Vec::new();
-        let all: BTreeSet<Name<'_>> = holders.iter().chain(of_pods.keys()).copied().collect();
-        for (namespace, pod) in all {
-            let facts = self.attribution.pods.get_shared(namespace, pod);
-            let holds = holders.contains(&(namespace, pod));
-            let own = of_pods.remove(&(namespace, pod)).unwrap_or_default();
-            // Without a UID, processes of unknown pods may be this one's.
-            let told = !own.is_empty()
-                || strangers == 0
-                || facts.as_ref().is_some_and(|facts| !facts.uid.is_empty());
-            let tenant = Tenant::Pod { namespace: namespace.into(), pod: pod.into() };
-            let mut one = seen.use_of(tenant, Details { facts, ..Details::default() }, &own);
-            one.holds = holds;
-            if !told {
-                unknown = true;
-                (one.processes, one.memory_bytes, one.utilization) = (None, None, None);
-            }
-            uses.push(one);
-        }
-        (uses, unknown)
-    }
-
-    /// The one UID on a device that is nobody's, and the one pod that holds it without a UID.
-    fn only_one_it_can_be<'s>(
-        &self,
-        holders: &BTreeSet<Name<'s>>,
-        seen: &Seen<'s>,
-    ) -> Option<(&'s str, Name<'s>)> {
-        let uids = seen.all.values().filter_map(|process| process.owner?.pod_uid.as_deref());
-        let unknown: BTreeSet<&str> = uids.filter(|uid| !self.by_uid.contains_key(uid)).collect();
-        let has_uid = |facts: &PodFacts| !facts.uid.is_empty();
-        let (Some(pod), 1, 1) = (holders.first(), holders.len(), unknown.len()) else {
-            return None;
-        };
-        let nameless = !self.attribution.pods.get(pod.0, pod.1).is_some_and(has_uid);
-        nameless.then(|| Some((*unknown.first()?, *pod))).flatten()
     }
 }

@@ -53,7 +53,8 @@ const WRONG: &[(&str, &[&str])] = &[
     ),
     ("usageBy: [group]", &["/usageBy/0", "value must be one of"]),
     ("{usageBy: [pod], kubernetes: {enabled: false}}", &["usageBy: pod needs kubernetes.enabled"]),
-    ("usageBy: [none, user]", &["usageBy: none stands alone"]),
+    ("usageBy: [user]", &["usageBy: user is found by processes", "hostPID"]),
+    ("{usageBy: [none, user], hostPID: true}", &["usageBy: none stands alone"]),
     (
         "{serviceMonitor: {enabled: true}, podMonitor: {enabled: true}}",
         &["would scrape every pod twice"],

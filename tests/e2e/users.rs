@@ -62,6 +62,11 @@ fn a_kind_that_is_not_known_or_cannot_be_is_an_error() {
     let (code, _, log) = run("--usage-by=user,group");
     assert_eq!(code, 1, "{log}");
     assert!(log.contains("--usage-by=user,group: group is unknown; allowed: none, or any of pod"));
+    for (kinds, why) in [("none,user", "none stands alone"), (",", "names no kind")] {
+        let (code, _, log) = run(&format!("--usage-by={kinds}"));
+        assert_eq!(code, 1, "{log}");
+        assert!(log.contains(&format!("--usage-by={kinds}: {why}")), "{log}");
+    }
     let (code, _, log) = run("--usage-by=pod");
     assert_eq!(code, 1, "{log}");
     assert!(log.contains("--usage-by=pod: pod needs --kubernetes"), "{log}");

@@ -355,6 +355,59 @@ fn what_is_spent_while_the_kubelet_is_away_is_nobodys() {
     .assert_eq(&only(&page, SPENT));
 }
 
+/// Whoever is there by its processes alone does not pay for those of others.
+#[test]
+fn a_unit_alone_of_its_kind_pays_for_its_own_and_for_what_nobody_uses() {
+    let (mut memory, mut percent) = process(1, "", 1, 30);
+    let of = Owner { unit: Some("x.service".into()), ..Owner::default() };
+    memory.owner = Some(Arc::new(of));
+    percent.owner.clone_from(&memory.owner);
+    let all = || vec![(memory.clone(), percent.clone()), process(2, "", 1, 50)];
+    let mut pages = Pages::by(&[By::Unit]);
+    pages.page(0, vec![shared(0.0, all())], &Attribution::default());
+    let page = pages.page(10, vec![shared(1000.0, all())], &Attribution::default());
+    assert!(page.contains("nvml_unit_energy_joules_total gpu=0 unit=x.service: 500\n"), "{page}");
+    assert!(page.contains("by=unit reason=other_processes: 500\n"), "{page}");
+    assert!(page.contains("nvml_unit_gpu_busy_seconds_total gpu=0 unit=x.service: 3\n"), "{page}");
+}
+
+#[test]
+fn a_pod_does_not_pay_for_processes_of_others_on_its_gpu() {
+    let mut pages = Pages::by(&[By::Pod]);
+    let one = known(held(vec![holding("a", "main", gpu(0), None)]), &["a"]);
+    let all = || vec![process(1, "uid-a", 1, 10), process(2, "", 1, 70)];
+    pages.page(0, vec![shared(0.0, all())], &one);
+    let page = pages.page(10, vec![shared(1000.0, all())], &one);
+    assert!(page.contains("nvml_pod_energy_joules_total gpu=0 pod=a: 300\n"), "{page}");
+    assert!(page.contains("by=pod reason=other_processes: 700\n"), "{page}");
+    assert!(page.contains("nvml_pod_gpu_busy_seconds_total gpu=0 pod=a: 1\n"), "{page}");
+}
+
+#[test]
+fn what_cannot_be_divided_has_no_counter() {
+    let mut pages = Pages::by(&[By::Pod]);
+    let two = ["0", "1"].map(|share| holding(share, "main", gpu(0), Some(share)));
+    let two = held(two.to_vec());
+    let all = || vec![process(1, "uid-a", 1, 60), process(2, "uid-b", 1, 20)];
+    pages.page(0, vec![shared(0.0, all())], &two);
+    let page = pages.page(10, vec![shared(1000.0, all())], &two);
+    assert_eq!(only(&page, &["nvml_pod_energy", "nvml_pod_gpu_busy"]), "");
+    assert!(page.contains("nvml_pod_gpu_seconds_total gpu=0 pod=0: 5\n"), "{page}");
+    assert!(page.contains("by=pod reason=not_divisible: 1000\n"), "{page}");
+}
+
+#[test]
+fn who_holds_a_whole_gpu_holds_its_instances() {
+    let mut pages = Pages::by(&[By::Pod]);
+    let whole = held(vec![holding("w", "main", gpu(2), None)]);
+    pages.page(0, machine(0.0), &whole);
+    let page = pages.page(10, machine(700.0), &whole);
+    let of_instance = |id| format!("nvml_pod_gpu_seconds_total gpu=2 GPU_I_ID={id} pod=w:");
+    assert!(page.contains(&of_instance(1)) && page.contains(&of_instance(2)), "{page}");
+    // Two of seven slices are not cut: 700 J times 2/7 times the 11/14 in which the board idled.
+    assert!(page.contains("gpu=2 by=pod reason=idle: 157.142857\n"), "{page}");
+}
+
 /// The page would have a series twice.
 #[test]
 fn a_process_number_given_again_is_one_series_that_begins_anew() {

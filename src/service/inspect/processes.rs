@@ -1,5 +1,7 @@
 //! `check`'s part on processes: whether it can be told who uses the GPUs how much.
 
+use std::collections::BTreeSet;
+
 use super::line;
 use crate::sampler::snapshot::Snapshot;
 
@@ -17,7 +19,9 @@ pub(super) fn report(out: &mut String, snapshot: &Snapshot) {
                 line(out, format_args!("missing: {what}: {code}"));
             }
         }
-        listed += processes.running.as_ref().map_or(0, Vec::len);
+        let pids = processes.running.iter().flatten().map(|process| process.pid);
+        // One process may be in several instances.
+        listed += pids.collect::<BTreeSet<u32>>().len();
         visible += processes.visible;
     }
     let (count, visible) = (listed, visible.min(listed));

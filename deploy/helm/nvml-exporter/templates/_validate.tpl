@@ -18,6 +18,11 @@
 {{- if and (has "pod" $v.usageBy) (not $v.kubernetes.enabled) }}
 {{- fail "usageBy: pod needs kubernetes.enabled, by which it is known who holds a GPU" }}
 {{- end }}
+{{- range $v.usageBy }}
+{{- if and (not (has . (list "none" "pod"))) (not $v.hostPID) }}
+{{- fail (printf "usageBy: %s is found by processes, which are not seen without hostPID: set it" .) }}
+{{- end }}
+{{- end }}
 {{- if and (has "none" $v.usageBy) (gt (len $v.usageBy) 1) }}
 {{- fail "usageBy: none stands alone" }}
 {{- end }}
