@@ -2,8 +2,11 @@
 //! do it.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::thread;
 
 /// A cgroup made for one test. It ends with the test; so do the processes in it.
 #[derive(Debug)]
@@ -16,21 +19,13 @@ pub(crate) struct Cgroup {
 impl Cgroup {
     /// Makes a cgroup by its path below the root of a hierarchy.
     pub(crate) fn make(path: &str) -> Self {
-        let mut made = Vec::new();
-        let mut directory = hierarchy();
-        for segment in path.split('/') {
-            directory.push(segment);
-            match fs::create_dir(&directory) {
-                Ok(()) => made.push(directory.clone()),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => panic!("{}: {error}", directory.display()),
+        let root = hierarchy();
+        for _ in 0..1000 {
+            if let Some(made) = try_make(root.clone(), path) {
+                return Self { made, processes: Vec::new() };
             }
         }
-        // The innermost is this test's in any case, so that its end is seen to.
-        if made.last() != Some(&directory) {
-            made.push(directory);
-        }
-        Self { made, processes: Vec::new() }
+        panic!("{}: {path} cannot be made", root.display());
     }
 
     /// Starts a process that does nothing there; its number.
@@ -56,6 +51,25 @@ impl Cgroup {
     }
 }
 
+/// `None` if another test, at its end, has just removed what both have in common.
+fn try_make(mut directory: PathBuf, path: &str) -> Option<Vec<PathBuf>> {
+    let mut made = Vec::new();
+    for segment in path.split('/') {
+        directory.push(segment);
+        match fs::create_dir(&directory).map_err(|error| error.kind()) {
+            Ok(()) => made.push(directory.clone()),
+            Err(ErrorKind::AlreadyExists) => {}
+            Err(ErrorKind::NotFound) => return None,
+            Err(error) => panic!("{}: {error}", directory.display()),
+        }
+    }
+    // The innermost is this test's in any case, so that its end is seen to.
+    if made.last() != Some(&directory) {
+        made.push(directory);
+    }
+    Some(made)
+}
+
 impl Drop for Cgroup {
     fn drop(&mut self) {
         self.end();
@@ -73,8 +87,9 @@ pub(crate) fn idle() -> Child {
 
 /// A process with the number of one that has ended, as comes about when numbers wrap around.
 pub(crate) fn idle_as(pid: u32) -> Child {
-    for _ in 0..500 {
-        fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).unwrap();
+    // As many as there are numbers, unless the kernel takes a hint where to go on.
+    for _ in 0..100_000 {
+        let _ = fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string());
         let mut child = idle();
         if child.id() == pid {
             return child;
@@ -102,14 +117,28 @@ fn hierarchy() -> PathBuf {
         .collect();
     roots.sort_unstable();
     let is_writable = |root: &str| {
-        let probe = Path::new(root).join(format!("probe-{}", std::process::id()));
+        let probe = Path::new(root).join(format!(
+            "probe-{}-{:?}",
+            std::process::id(),
+            thread::current().id()
+        ));
         fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe)).is_ok()
     };
     let root = roots.into_iter().map(|(_, root)| root).find(|root| is_writable(root));
-    let Some(root) = root else {
-        panic!("this test makes cgroups: it has to run as root, with /sys/fs/cgroup writable");
+    root.map_or_else(mounted, PathBuf::from)
+}
+
+/// A hierarchy of one's own, where those that are there cannot be written to.
+fn mounted() -> PathBuf {
+    static POINT: OnceLock<PathBuf> = OnceLock::new();
+    let mount = || {
+        let point = tempfile::tempdir().unwrap().keep();
+        let mut command = Command::new("mount");
+        let done = command.args(["-t", "cgroup2", "none"]).arg(&point).status().unwrap();
+        assert!(done.success(), "this test makes cgroups: it has to run as root");
+        point
     };
-    root.into()
+    POINT.get_or_init(mount).clone()
 }
 
 /// Pods' cgroups as the kubelet names them, each by another driver and runtime.
