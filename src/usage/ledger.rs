@@ -56,7 +56,8 @@ pub struct Account {
     pub details: Details,
     /// The MIG instance, if it is one.
     pub instance: Option<Arc<InstanceIdentity>>,
-    /// Joules; `None` if the board tells neither energy nor power.
+    /// Joules; `None` if the board tells neither energy nor power, or as long as nothing tells what
+    /// each of several had of it.
     pub joules: Option<f64>,
     /// Seconds for which it held the device, a MIG instance counted by its slices and a shared
     /// device by the number of those who share it.
