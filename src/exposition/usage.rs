@@ -184,12 +184,12 @@ fn left_out(writer: &mut Writer, members: &[Member<'_>], usage: &Usage) {
 /// Families that are missing on a GPU, with the reason, for `nvml_exporter_process_split_missing`.
 pub(super) fn missing(usage: &Usage, gpu: u32) -> impl Iterator<Item = (String, &'static str)> {
     usage.gpus.iter().filter(move |one| one.gpu == gpu).flat_map(|one| {
-        one.missing.iter().flat_map(move |(share, reason)| {
-            let names: &[&str] = match share {
-                Share::Memory => &["memory_used_bytes"],
-                Share::Utilization => &["sm_utilization_ratio"],
+        one.missing.iter().map(|(share, reason)| {
+            let name = match share {
+                Share::Memory => "memory_used_bytes",
+                Share::Utilization => "sm_utilization_ratio",
             };
-            names.iter().map(move |name| (format!("nvml_{}_{name}", one.by.word()), *reason))
+            (family(one.by, name), *reason)
         })
     })
 }

@@ -161,7 +161,8 @@ impl Books {
     /// Opens the accounts of those who are there, and charges them.
     fn charge(&mut self, gpu: &GpuUse, meters: &Meters<'_>, spent: Option<Spent>) {
         let knows_energy = self.last.is_some_and(|mark| mark.millijoules.or(mark.watts).is_some());
-        let parts: Vec<Part> = gpu.devices.iter().map(|device| meters.part(device)).collect();
+        let parts: Vec<Part> =
+            gpu.devices.iter().map(|device| meters.part(gpu.by, device)).collect();
         for (device, part) in gpu.devices.iter().zip(&parts) {
             for one in device.uses.iter().filter(|one| one.holds) {
                 let account = self.account(device, &one.tenant);
@@ -184,7 +185,7 @@ impl Books {
         if spent.gap {
             return self.leave(gpu.by, Reason::Unread, spent.joules);
         }
-        if gpu.devices.iter().any(|device| !device.held_known) {
+        if !gpu.held_known {
             return self.leave(gpu.by, Reason::HoldersUnknown, spent.joules);
         }
         let division = divide(&parts);
@@ -255,7 +256,7 @@ impl Meters<'_> {
         found.map(|sample| sample.value.as_f64()).filter(|value| value.is_finite())
     }
 
-    fn part(&self, device: &DeviceUse) -> Part {
+    fn part(&self, by: By, device: &DeviceUse) -> Part {
         let holders = device.uses.iter().filter(|one| one.holds);
         let tenants = holders.map(|one| one.utilization.map(|used| used.sm)).collect();
         let (size, activity) = match &device.instance {
@@ -270,7 +271,8 @@ impl Meters<'_> {
             others: device.others,
             unseen: device.unseen,
             foreign: device.foreign,
-            assigned: device.assigned,
+            // By the kubelet's word; all others hold what they use.
+            assigned: by == By::Pod,
         }
     }
 

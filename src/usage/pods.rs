@@ -82,7 +82,7 @@ impl<'a> Pods<'a> {
         let hidden = seen.all.values().filter(|process| process.owner.is_none());
         let untold = strangers.into_iter().filter(|_| found.untold);
         found.unseen = sm(hidden) + sm(untold);
-        found.foreign = seen.all.len() - held;
+        found.foreign = seen.all.len() > held;
         found
     }
 

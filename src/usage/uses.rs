@@ -1,7 +1,7 @@
 //! What one snapshot shows of who uses which device, and how much.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::pods::Pods;
@@ -29,6 +29,8 @@ pub struct GpuUse {
     pub gpu: u32,
     /// Of which kind the tenants are.
     pub by: By,
+    /// Whether it is known who holds devices.
+    pub held_known: bool,
     /// The GPU itself, if it is not in MIG mode; else its instances.
     pub devices: Vec<DeviceUse>,
     /// What is not known, and why.
@@ -49,10 +51,6 @@ pub struct DeviceUse {
     pub unseen: f64,
     /// Whether there are processes of nobody in `uses` who holds the device.
     pub foreign: bool,
-    /// Whether devices are held by the kubelet's word, and not by using them.
-    pub assigned: bool,
-    /// Whether it is known who holds it.
-    pub held_known: bool,
     /// How many tenants are left out, so that there are not too many.
     pub left_out: usize,
 }
@@ -135,7 +133,7 @@ fn gpu_use(gpu: &Gpu, reading: &GpuReading, by: By, pods: &Pods<'_>) -> GpuUse {
     instances.dedup_by_key(|identity| identity.gpu_instance);
     let unread = Processes { running: Err(NOT_READ), utilization: Err(NOT_READ), visible: 0 };
     let processes = reading.processes.as_ref().unwrap_or(&unread);
-    let mut missing = BTreeSet::new();
+    let mut untold = false;
     let mut device = |instance: Option<&Arc<InstanceIdentity>>| {
         let id = instance.map(|identity| identity.gpu_instance);
         let seen = Seen::new(processes, id);
@@ -143,8 +141,8 @@ fn gpu_use(gpu: &Gpu, reading: &GpuReading, by: By, pods: &Pods<'_>) -> GpuUse {
             By::Pod => pods.uses(key(id), &seen),
             _ => seen.uses(by, pods),
         };
-        missing.extend(found.untold.then_some(UNKNOWN_UID));
-        finish(found, &seen, by).of(instance, by != By::Pod || pods.held_known)
+        untold |= found.untold;
+        finish(found, &seen, instance)
     };
     let devices = if instances.is_empty() {
         vec![device(None)]
@@ -155,17 +153,16 @@ fn gpu_use(gpu: &Gpu, reading: &GpuReading, by: By, pods: &Pods<'_>) -> GpuUse {
     let why = |failed: Option<&'static str>| failed.or(unseen).into_iter();
     let memory = why(processes.running.as_ref().err().copied());
     let utilization = why(processes.utilization.as_ref().err().copied());
-    let of_uid = missing.iter().flat_map(|why| {
-        [Share::Memory, Share::Utilization].into_iter().map(move |share| (share, *why))
-    });
+    let of_uid = [Share::Memory, Share::Utilization].into_iter().filter(|_| untold);
     GpuUse {
         gpu: gpu.identity.index,
         by,
+        held_known: by != By::Pod || pods.held_known,
         devices,
         missing: memory
             .map(|why| (Share::Memory, why))
             .chain(utilization.map(|why| (Share::Utilization, why)))
-            .chain(of_uid)
+            .chain(of_uid.map(|share| (share, UNKNOWN_UID)))
             .collect(),
     }
 }
@@ -176,14 +173,14 @@ pub(super) struct Found {
     pub(super) uses: Vec<Use>,
     /// Multiprocessor share of processes of which it is not known whose they are.
     pub(super) unseen: f64,
-    /// How many processes are not those of somebody who holds the device.
-    pub(super) foreign: usize,
+    /// Whether there are processes of nobody who holds the device.
+    pub(super) foreign: bool,
     /// Whether a holder's processes could not be told from others'.
     pub(super) untold: bool,
 }
 
 /// Bounds the number of tenants and sums up what is left.
-fn finish(found: Found, seen: &Seen<'_>, by: By) -> DeviceUse {
+fn finish(found: Found, seen: &Seen<'_>, instance: Option<&Arc<InstanceIdentity>>) -> DeviceUse {
     let Found { mut uses, unseen, foreign, .. } = found;
     let left_out = uses.len().saturating_sub(MOST);
     if left_out > 0 {
@@ -194,22 +191,12 @@ fn finish(found: Found, seen: &Seen<'_>, by: By) -> DeviceUse {
     let held = uses.iter().filter(|one| one.holds);
     let of_held: f64 = held.filter_map(|one| one.utilization).map(|used| used.sm).sum();
     DeviceUse {
-        instance: None,
+        instance: instance.cloned(),
         uses,
         others: (sm(seen.all.values()) - of_held - unseen).max(0.0),
         unseen,
-        foreign: foreign > 0 || left_out > 0,
-        assigned: by == By::Pod,
-        held_known: true,
+        foreign: foreign || left_out > 0,
         left_out,
-    }
-}
-
-impl DeviceUse {
-    fn of(mut self, instance: Option<&Arc<InstanceIdentity>>, held_known: bool) -> Self {
-        self.instance = instance.cloned();
-        self.held_known = held_known;
-        self
     }
 }
 
@@ -285,7 +272,7 @@ impl<'a> Seen<'a> {
         };
         let uses = tenants.into_iter().map(one).collect();
         let hidden = foreign.iter().copied().filter(|process| process.owner.is_none());
-        Found { uses, unseen: sm(hidden), foreign: foreign.len(), untold: false }
+        Found { uses, unseen: sm(hidden), foreign: !foreign.is_empty(), untold: false }
     }
 
     pub(super) fn use_of(
